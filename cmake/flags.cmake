@@ -1,0 +1,16 @@
+# One interface target carries flags; nothing sets global flags.
+add_library(pay_flags INTERFACE)
+target_include_directories(pay_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(pay_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE
+  PAY_VERSION="${PROJECT_VERSION}" PAY_FAULTS=$<BOOL:${PAY_FAULTS}>)
+target_compile_options(pay_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+  -Wstrict-prototypes -Wmissing-prototypes -Wundef -Wformat=2 -Wvla -Wcast-qual -Wwrite-strings
+  -fstack-protector-strong -fPIE
+  $<$<BOOL:${PAY_WERROR}>:-Werror>
+  $<$<C_COMPILER_ID:GNU>:-Wduplicated-cond;-Wlogical-op;-Wimplicit-fallthrough=5>
+  $<$<CONFIG:RelWithDebInfo>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>)
+target_link_options(pay_flags INTERFACE -pie -Wl,-z,relro,-z,now)
+if(PAY_SANITIZE)
+  target_compile_options(pay_flags INTERFACE -fsanitize=${PAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(pay_flags INTERFACE -fsanitize=${PAY_SANITIZE})
+endif()

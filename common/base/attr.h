@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file attr.h @brief The only place where compiler attributes are named. */
+#ifndef PAY_BASE_ATTR_H
+#define PAY_BASE_ATTR_H
+
+/** The caller must look at the result; a deliberate ignore is a (void) and a reason. */
+#define PAY_MUST_CHECK __attribute__((warn_unused_result))
+/** printf-like checking: fmt and first are argument positions counted from 1. */
+#define PAY_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define PAY_NORETURN __attribute__((noreturn))
+
+#endif /* PAY_BASE_ATTR_H */

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file banned.h @brief Included last by every .c file of common/ and services/: calls nobody may make. */
+#ifndef PAY_BASE_BANNED_H
+#define PAY_BASE_BANNED_H
+
+#pragma GCC poison strcpy strcat sprintf vsprintf gets strtok strncpy strncat atoi atol atoll
+#pragma GCC poison alloca setenv putenv rand srand gmtime localtime ctime asctime
+
+#endif /* PAY_BASE_BANNED_H */
