@@ -4,7 +4,8 @@
  * @brief One bounded region per turn: everything of a message is allocated here and reset at once.
  *
  * Ownership: what is returned belongs to the arena and ends at pay_arena_reset() or _free().
- * Threads: one at a time. Failure: NULL once @c max bytes are in use; callers turn that into a refusal.
+ * Threads: one at a time. Failure: NULL once @c max bytes are in use; callers turn that into a
+ * refusal.
  */
 #ifndef PAY_BASE_ARENA_H
 #define PAY_BASE_ARENA_H
@@ -24,7 +25,8 @@ void pay_arena_reset(struct pay_arena *arena);
 PAY_MUST_CHECK void *pay_arena_alloc(struct pay_arena *arena, size_t bytes);
 /** As calloc: count * size checked for overflow. */
 PAY_MUST_CHECK void *pay_arena_array(struct pay_arena *arena, size_t count, size_t size);
-/** Copy @p text and terminate it. Absent text gives absent; at the maximum ptr is NULL and len > 0 is lost. */
+/** Copy @p text and terminate it. Absent text gives absent; at the maximum ptr is NULL and len > 0
+ * is lost. */
 struct pay_str pay_arena_str(struct pay_arena *arena, struct pay_str text);
 struct pay_bytes pay_arena_bytes(struct pay_arena *arena, struct pay_bytes bytes);
 /** @return formatted text, NUL-terminated; ptr NULL at the maximum. */

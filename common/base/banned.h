@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file banned.h @brief Included last by every .c file of common/ and services/: calls nobody may make. */
+/** @file banned.h @brief Included last by every .c file of common/ and services/: calls nobody may
+ * make. */
 #ifndef PAY_BASE_BANNED_H
 #define PAY_BASE_BANNED_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file buf.h
- * @brief A growing byte buffer with a maximum. A failed append is remembered: check once at the end.
+ * @brief A growing byte buffer with a maximum. A failed append is remembered: check once at the
+ * end.
  *
  * Ownership: the buffer owns its bytes until pay_buf_free(). Always NUL-terminated behind len.
  */
@@ -28,7 +29,8 @@ void pay_buf_add_c(struct pay_buf *buf, const char *text);
 void pay_buf_add_str(struct pay_buf *buf, struct pay_str text);
 void pay_buf_add_char(struct pay_buf *buf, char c);
 void pay_buf_printf(struct pay_buf *buf, const char *fmt, ...) PAY_PRINTF(2, 3);
-/** JSON string with quotes; control characters and invalid UTF-8 escaped. */
+/** JSON string with quotes; control characters escaped, a byte that is no UTF-8 as \\ufffd; absent:
+ * null. */
 void pay_buf_add_json_str(struct pay_buf *buf, struct pay_str text);
 struct pay_str pay_buf_str(const struct pay_buf *buf);
 struct pay_bytes pay_buf_bytes(const struct pay_buf *buf);

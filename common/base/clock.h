@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file clock.h @brief The clocks. Only services and io read them; the core gets time as an argument. */
+/** @file clock.h @brief The clocks. Only services and io read them; the core gets time as an
+ * argument. */
 #ifndef PAY_BASE_CLOCK_H
 #define PAY_BASE_CLOCK_H
 

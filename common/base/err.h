@@ -23,13 +23,14 @@ enum pay_status {
 
 struct pay_err {
     enum pay_status status;
-    int code;        /**< The library's own code, 0 where it has none. */
-    const char *op;  /**< Static text: what was being done. */
-    char text[160];  /**< What failed, lower case, no full stop, no payload, no secret. */
+    int code;       /**< The library's own code, 0 where it has none. */
+    const char *op; /**< Static text: what was being done. */
+    char text[160]; /**< What failed, lower case, no full stop, no payload, no secret. */
 };
 
 /**
- * @brief Fill @p err (may be NULL) and return @p status, so that "return pay_err_set(...)" reads well.
+ * @brief Fill @p err (may be NULL) and return @p status, so that "return pay_err_set(...)" reads
+ * well.
  * @param op static text, borrowed for ever.
  */
 enum pay_status pay_err_set(struct pay_err *err, enum pay_status status, int code, const char *op,

@@ -14,7 +14,13 @@
 #include "common/base/err.h"
 #include "common/base/str.h"
 
-enum pay_log_level { PAY_LOG_DEBUG, PAY_LOG_INFO, PAY_LOG_WARN, PAY_LOG_ERROR, PAY_LOG_LEVEL_COUNT };
+enum pay_log_level {
+    PAY_LOG_DEBUG,
+    PAY_LOG_INFO,
+    PAY_LOG_WARN,
+    PAY_LOG_ERROR,
+    PAY_LOG_LEVEL_COUNT
+};
 
 enum pay_log_kind { PAY_LOG_FIELD_STR, PAY_LOG_FIELD_INT, PAY_LOG_FIELD_BOOL };
 
@@ -26,16 +32,19 @@ struct pay_log_field {
 };
 
 #define PAY_F_STR(key_, value_) ((struct pay_log_field){(key_), PAY_LOG_FIELD_STR, (value_), 0})
-#define PAY_F_INT(key_, value_) ((struct pay_log_field){(key_), PAY_LOG_FIELD_INT, NULL, (int64_t)(value_)})
-#define PAY_F_BOOL(key_, value_) ((struct pay_log_field){(key_), PAY_LOG_FIELD_BOOL, NULL, (value_) ? 1 : 0})
+#define PAY_F_INT(key_, value_) \
+    ((struct pay_log_field){(key_), PAY_LOG_FIELD_INT, NULL, (int64_t)(value_)})
+#define PAY_F_BOOL(key_, value_) \
+    ((struct pay_log_field){(key_), PAY_LOG_FIELD_BOOL, NULL, (value_) ? 1 : 0})
 /** The three fields of an error: err_class, err_code, err (op: text). */
-#define PAY_F_ERR(err_)                                                                            \
+#define PAY_F_ERR(err_)                                                                           \
     PAY_F_STR("err_class", pay_status_name((err_)->status)), PAY_F_INT("err_code", (err_)->code), \
         PAY_F_STR("err_op", (err_)->op), PAY_F_STR("err", (err_)->text)
 
-#define pay_log(level_, event_, ...)                                                     \
-    pay_log_write((level_), (event_), (const struct pay_log_field[]){__VA_ARGS__},      \
-                  sizeof((const struct pay_log_field[]){__VA_ARGS__}) / sizeof(struct pay_log_field))
+#define pay_log(level_, event_, ...)                                               \
+    pay_log_write((level_), (event_), (const struct pay_log_field[]){__VA_ARGS__}, \
+                  sizeof((const struct pay_log_field[]){__VA_ARGS__}) /            \
+                      sizeof(struct pay_log_field))
 
 /** @param service static name for key svc. @param least lines below this level are dropped. */
 void pay_log_init(const char *service, enum pay_log_level least);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file str.h
- * @brief Borrowed text and bytes with a length. ptr == NULL means "absent", which differs from empty.
+ * @brief Borrowed text and bytes with a length. ptr == NULL means "absent", which differs from
+ * empty.
  *
  * A struct pay_str made by this project's decoders is also NUL-terminated and has no NUL inside.
  * Nothing here allocates or owns.
@@ -39,7 +40,8 @@ bool pay_bytes_eq(struct pay_bytes a, struct pay_bytes b);
  */
 bool pay_str_copy(char *dst, size_t dst_size, struct pay_str text);
 
-/** @brief Decimal text to integer: digits only, optional leading '-', no white space, checked range. */
+/** @brief Decimal text to integer: digits only, optional leading '-', no white space, checked
+ * range. */
 bool pay_str_to_i64(struct pay_str text, int64_t *ret_value);
 
 /** @brief Lower-case hex; @p dst has 2 * bytes.len + 1 bytes. */
@@ -49,5 +51,8 @@ bool pay_hex_decode(struct pay_str text, uint8_t *dst, size_t dst_size);
 
 /** @return true when the bytes are valid UTF-8 (no surrogates, no overlong forms). */
 bool pay_utf8_valid(struct pay_bytes bytes);
+/** @return length (1..4) of the well-formed character that @p bytes begin with, 0 when there is
+ * none. */
+size_t pay_utf8_len(struct pay_bytes bytes);
 
 #endif /* PAY_BASE_STR_H */

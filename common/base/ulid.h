@@ -7,7 +7,8 @@
 
 #define PAY_ULID_LEN 26
 
-/** @brief New one from the wall clock and getrandom(2). Aborts when the kernel has no randomness. */
+/** @brief New one from the wall clock and getrandom(2). Aborts when the kernel has no randomness.
+ */
 void pay_ulid_new(char dst[PAY_ULID_LEN + 1]);
 /** @return true for ^[0-7][0-9A-HJKMNP-TV-Z]{25}$ */
 bool pay_ulid_valid(struct pay_str text);
