@@ -5,6 +5,8 @@
 #define PAY_BASE_BANNED_H
 
 #pragma GCC poison strcpy strcat sprintf vsprintf gets strtok strncpy strncat atoi atol atoll
+/* A macro of <stdlib.h> here; a poisoned name must not be one. */
+#undef alloca
 #pragma GCC poison alloca setenv putenv rand srand gmtime localtime ctime asctime
 
 #endif /* PAY_BASE_BANNED_H */

@@ -41,6 +41,13 @@ struct pay_cfg_table {
  * into). */
 PAY_MUST_CHECK enum pay_status pay_cfg_load(const struct pay_cfg_table *table, void *into,
                                             struct pay_err *err);
+/**
+ * @brief The same, telling every wrong setting: one line each is appended to @p problems (never a
+ * secret's value). pay_cfg_load() logs those lines as event "config_wrong".
+ * @return PAY_FATAL with the number of problems and the first one in @p err.
+ */
+PAY_MUST_CHECK enum pay_status pay_cfg_load_told(const struct pay_cfg_table *table, void *into,
+                                                 struct pay_buf *problems, struct pay_err *err);
 /** @brief "NAME=value" lines, secrets as "***". */
 void pay_cfg_print(const struct pay_cfg_table *table, const void *from, struct pay_buf *out);
 /** @brief A Markdown table of all rows, for docs/CONFIGURATION.md. */
