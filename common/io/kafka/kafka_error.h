@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file kafka_error.h
+ * @brief What a librdkafka code means for the caller: one table, kafka_error.c.
+ *
+ * Codes are librdkafka's rd_kafka_resp_err_t as int. An unlisted code is PAY_RETRY for a consumer
+ * and PAY_UNKNOWN for a delivery report (then the persisted status decides).
+ */
+#ifndef PAY_IO_KAFKA_KAFKA_ERROR_H
+#define PAY_IO_KAFKA_KAFKA_ERROR_H
+
+#include "common/base/err.h"
+
+/** What a delivery report says about the log. */
+enum pay_kafka_persisted {
+    PAY_KAFKA_NOT_PERSISTED,
+    PAY_KAFKA_POSSIBLY_PERSISTED,
+    PAY_KAFKA_PERSISTED,
+    PAY_KAFKA_PERSISTED_COUNT
+};
+
+/**
+ * @brief Class of a delivery report or of a refused produce call.
+ * @return PAY_OK for code 0. PAY_RETRY: certainly not in the log. PAY_UNKNOWN: may be in the log.
+ *         PAY_REJECT: this record will never be taken (too large, not allowed, invalid).
+ *         PAY_FATAL: the producer is finished and must be rebuilt.
+ */
+enum pay_status pay_kafka_produce_class(int code, enum pay_kafka_persisted persisted);
+/** @brief Class of an error from poll, commit or an admin call: PAY_OK, PAY_RETRY, PAY_REJECT,
+ * PAY_FATAL. */
+enum pay_status pay_kafka_client_class(int code);
+/** @return librdkafka's name such as "_MSG_TIMED_OUT"; never NULL. */
+const char *pay_kafka_error_name(int code);
+
+#endif /* PAY_IO_KAFKA_KAFKA_ERROR_H */
