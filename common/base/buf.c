@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/buf.h"
 
+#include "common/base/assert.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,16 +61,32 @@ static bool reserve(struct pay_buf *buf, size_t extra)
     return true;
 }
 
-void pay_buf_add(struct pay_buf *buf, const void *data, size_t len)
+uint8_t *pay_buf_extend(struct pay_buf *buf, size_t len)
 {
     if (!reserve(buf, len)) {
-        return;
+        return NULL;
     }
-    if (len > 0) {
-        memcpy(buf->data + buf->len, data, len);
-    }
+    uint8_t *added = buf->data + buf->len;
     buf->len += len;
     buf->data[buf->len] = 0;
+    return added;
+}
+
+void pay_buf_cut(struct pay_buf *buf, size_t len)
+{
+    PAY_ASSERT(len <= buf->len);
+    buf->len = len;
+    if (buf->data != NULL) {
+        buf->data[len] = 0;
+    }
+}
+
+void pay_buf_add(struct pay_buf *buf, const void *data, size_t len)
+{
+    uint8_t *added = pay_buf_extend(buf, len);
+    if (added != NULL && len > 0) {
+        memcpy(added, data, len);
+    }
 }
 
 void pay_buf_add_c(struct pay_buf *buf, const char *text)
@@ -143,9 +161,8 @@ void pay_buf_add_json_str(struct pay_buf *buf, struct pay_str text)
         }
     }
     pay_buf_add_char(buf, '"');
-    if (buf->failed && buf->len != before) { /* Half a string would be no JSON. */
-        buf->len = before;
-        buf->data[before] = 0;
+    if (buf->failed) { /* Half a string would be no JSON. */
+        pay_buf_cut(buf, before);
     }
 }
 

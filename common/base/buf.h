@@ -32,6 +32,11 @@ void pay_buf_printf(struct pay_buf *buf, const char *fmt, ...) PAY_PRINTF(2, 3);
 /** JSON string with quotes; control characters escaped, a byte that is no UTF-8 as \\ufffd; absent:
  * null. */
 void pay_buf_add_json_str(struct pay_buf *buf, struct pay_str text);
+/** Append @p len bytes to be filled by the caller. @return the first, borrowed until the next call;
+ * NULL when failed. */
+PAY_MUST_CHECK uint8_t *pay_buf_extend(struct pay_buf *buf, size_t len);
+/** Back to a former, shorter length; failed stays. */
+void pay_buf_cut(struct pay_buf *buf, size_t len);
 struct pay_str pay_buf_str(const struct pay_buf *buf);
 struct pay_bytes pay_buf_bytes(const struct pay_buf *buf);
 

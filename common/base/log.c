@@ -76,7 +76,7 @@ static bool add_field(struct pay_buf *line, const struct pay_log_field *field)
         return true;
     }
     line->failed = false;
-    line->len = before;
+    pay_buf_cut(line, before);
     return false;
 }
 

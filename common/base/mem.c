@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/mem.h"
 
+#include "common/base/assert.h"
+
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "common/base/banned.h"
 
@@ -21,5 +25,19 @@ void pay_mem_wipe(void *memory, size_t bytes)
 {
     if (memory != NULL) {
         explicit_bzero(memory, bytes);
+    }
+}
+
+void pay_mem_random(void *memory, size_t bytes)
+{
+    char *at = memory;
+
+    while (bytes > 0) {
+        const ssize_t got = getrandom(at, bytes, 0);
+        PAY_ASSERT(got > 0 || errno == EINTR);
+        if (got > 0) {
+            at += got;
+            bytes -= (size_t)got;
+        }
     }
 }

@@ -20,4 +20,7 @@ void *pay_mem_free(void *memory);
 /** Zero secrets in a way that the compiler may not leave out. Copes with NULL. */
 void pay_mem_wipe(void *memory, size_t bytes);
 
+/** From the kernel, fit for keys and nonces. Aborts when it has none. */
+void pay_mem_random(void *memory, size_t bytes);
+
 #endif /* PAY_BASE_MEM_H */

@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/ulid.h"
 
-#include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/base/mem.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/base/banned.h"
 
 static const char alphabet[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-
-static void fill_random(uint8_t *dst, size_t len)
-{
-    while (len > 0) {
-        const ssize_t got = getrandom(dst, len, 0);
-        PAY_ASSERT(got > 0 || errno == EINTR);
-        if (got > 0) {
-            dst += got;
-            len -= (size_t)got;
-        }
-    }
-}
 
 void pay_ulid_new(char dst[PAY_ULID_LEN + 1])
 {
@@ -32,7 +18,7 @@ void pay_ulid_new(char dst[PAY_ULID_LEN + 1])
     for (int i = 0; i < 6; i++) {
         bits[i] = (uint8_t)(ms >> 8 * (5 - i));
     }
-    fill_random(bits + 6, sizeof bits - 6);
+    pay_mem_random(bits + 6, sizeof bits - 6);
 
     /* 26 characters hold 130 bits: the first one has only three of its own. */
     for (int i = 0; i < PAY_ULID_LEN; i++) {

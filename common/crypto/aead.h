@@ -15,7 +15,8 @@
 #define PAY_AEAD_NONCE_BYTES 12
 #define PAY_AEAD_TAG_BYTES 16
 #define PAY_AEAD_OVERHEAD (PAY_AEAD_NONCE_BYTES + PAY_AEAD_TAG_BYTES)
-#define PAY_AEAD_PLAIN_MAX (64u * 1024u * 1024u) /**< Bytes; far below what one GCM call may take. */
+#define PAY_AEAD_PLAIN_MAX \
+    (64u * 1024u * 1024u) /**< Bytes; far below what one GCM call may take. */
 
 /**
  * @brief Seal with a fresh random nonce and append to @p out.
@@ -27,8 +28,8 @@ PAY_MUST_CHECK enum pay_status pay_aead_seal(const uint8_t key[PAY_AEAD_KEY_BYTE
                                              struct pay_buf *out, struct pay_err *err);
 /**
  * @brief Open what pay_aead_seal() made and append the plain text to @p out.
- * @return PAY_REJECT when anything of key, additional data, nonce, text or tag differs, or @p out is
- * at its max. Nothing unauthenticated is ever left in @p out.
+ * @return PAY_REJECT when anything of key, additional data, nonce, text or tag differs, or @p out
+ * is at its max. Nothing unauthenticated is ever left in @p out.
  */
 PAY_MUST_CHECK enum pay_status pay_aead_open(const uint8_t key[PAY_AEAD_KEY_BYTES],
                                              struct pay_bytes aad, struct pay_bytes sealed,

@@ -10,7 +10,8 @@
 void pay_base64_encode(struct pay_bytes bytes, struct pay_buf *out);
 /**
  * @brief Append the bytes of @p text.
- * @return false, and nothing appended: wrong length or character, bits left over, or @p out at its max.
+ * @return false, and nothing appended: wrong length or character, bits left over, or @p out at its
+ * max.
  */
 PAY_MUST_CHECK bool pay_base64_decode(struct pay_str text, struct pay_buf *out);
 

@@ -31,21 +31,18 @@ PAY_MUST_CHECK enum pay_status pay_ed25519_private_load(const char *path,
 PAY_MUST_CHECK enum pay_status pay_ed25519_public_parse(struct pay_str pem,
                                                         struct pay_ed25519_public **ret_key,
                                                         struct pay_err *err);
-PAY_MUST_CHECK enum pay_status pay_ed25519_public_load(const char *path,
-                                                       struct pay_ed25519_public **ret_key,
-                                                       struct pay_err *err);
+PAY_MUST_CHECK enum pay_status
+pay_ed25519_public_load(const char *path, struct pay_ed25519_public **ret_key, struct pay_err *err);
 /** @return always NULL; copes with NULL. */
 struct pay_ed25519_private *pay_ed25519_private_free(struct pay_ed25519_private *key);
 struct pay_ed25519_public *pay_ed25519_public_free(struct pay_ed25519_public *key);
 
 /** @brief A new pair: both PEM texts are appended. Wipe @p private_pem after use (pay_mem_wipe). */
-PAY_MUST_CHECK enum pay_status pay_ed25519_generate(struct pay_buf *private_pem,
-                                                    struct pay_buf *public_pem,
-                                                    struct pay_err *err);
+PAY_MUST_CHECK enum pay_status
+pay_ed25519_generate(struct pay_buf *private_pem, struct pay_buf *public_pem, struct pay_err *err);
 /** @brief A new pair in two files; existing files are refused. The private one has mode 0600. */
-PAY_MUST_CHECK enum pay_status pay_ed25519_generate_files(const char *private_path,
-                                                          const char *public_path,
-                                                          struct pay_err *err);
+PAY_MUST_CHECK enum pay_status
+pay_ed25519_generate_files(const char *private_path, const char *public_path, struct pay_err *err);
 
 void pay_ed25519_sign(const struct pay_ed25519_private *key, struct pay_bytes message,
                       uint8_t ret_signature[PAY_ED25519_SIGNATURE_BYTES]);

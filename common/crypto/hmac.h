@@ -18,8 +18,8 @@ void pay_hmac_sha256(struct pay_bytes key, struct pay_bytes data, uint8_t ret_ma
 void pay_hmac_sha256_parts(struct pay_bytes key, const struct pay_bytes *parts, size_t count,
                            uint8_t ret_mac[PAY_HMAC_BYTES]);
 /**
- * @brief Constant time in the content; lengths may differ (then false at once: a length is no secret).
- * Absent equals nothing.
+ * @brief Constant time in the content; lengths may differ (then false at once: a length is no
+ * secret). Absent equals nothing.
  */
 PAY_MUST_CHECK bool pay_mac_eq(struct pay_bytes a, struct pay_bytes b);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file keyring.h
- * @brief The evidence keyring: data keys by id, several valid at once, one of them current for sealing.
+ * @brief The evidence keyring: data keys by id, several valid at once, one of them current for
+ * sealing.
  *
  * File, format "payfact-keyring-1" (plain data keys; protect the file as a secret):
  *
@@ -10,16 +11,18 @@
  *     current 2026-11a 64-hex-digits
  *     key     2026-10a 64-hex-digits
  *
- * The first line names the format, so that an envelope (data keys wrapped by a key-encryption key) can
- * become "payfact-keyring-2" without a guess; an unknown format is refused. Rotation: add a key line
- * everywhere, then move "current", and keep the old key as long as anything sealed with it is kept.
+ * The first line names the format, so that an envelope (data keys wrapped by a key-encryption key)
+ * can become "payfact-keyring-2" without a guess; an unknown format is refused. Rotation: add a key
+ * line everywhere, then move "current", and keep the old key as long as anything sealed with it is
+ * kept.
  *
- * GCM with random nonces is safe to about 2^32 messages per key: from PAY_KEYRING_SEALS_WARN on
- * pay_keyring_wants_rotation() is true, at PAY_KEYRING_SEALS_MAX sealing is refused. The count is of
- * this process; with N processes on one key rotate N times as early (both limits leave 2^9 and more).
+ * GCM with random nonces must stop well before 2^31 messages per key: from PAY_KEYRING_SEALS_WARN
+ * on pay_keyring_wants_rotation() is true, at PAY_KEYRING_SEALS_MAX sealing is refused. The count
+ * is of this ring in this process: N processes that share a key divide both by N with
+ * pay_keyring_limit().
  *
- * Ownership: the ring is the caller's until pay_keyring_free(), which zeroes it. Threads: seal and open
- * from any thread at once. Failure: see each call; no text ever holds key material.
+ * Ownership: the ring is the caller's until pay_keyring_free(), which zeroes it. Threads: seal and
+ * open from any thread at once. Failure: see each call; no text ever holds key material.
  */
 #ifndef PAY_CRYPTO_KEYRING_H
 #define PAY_CRYPTO_KEYRING_H
@@ -28,14 +31,15 @@
 #include "common/base/err.h"
 
 #define PAY_KEYRING_KEYS_MAX 64
-#define PAY_KEYRING_ID_MAX 32           /**< Bytes of an id ([A-Za-z0-9._-]), terminator included. */
+#define PAY_KEYRING_ID_MAX 32 /**< Bytes of an id ([A-Za-z0-9._-]), terminator included. */
 #define PAY_KEYRING_FILE_MAX (16 * 1024) /**< Bytes. */
-#define PAY_KEYRING_SEALS_WARN (UINT64_C(1) << 22)
-#define PAY_KEYRING_SEALS_MAX (UINT64_C(1) << 23)
+#define PAY_KEYRING_SEALS_WARN (UINT64_C(1) << 28)
+#define PAY_KEYRING_SEALS_MAX (UINT64_C(1) << 30)
 
 struct pay_keyring;
 
-/** @return PAY_FATAL: unreadable, unknown format, bad line (by number), no or two current, twice an id. */
+/** @return PAY_FATAL: unreadable, unknown format, bad line (by number), no or two current, twice an
+ * id. */
 PAY_MUST_CHECK enum pay_status pay_keyring_load(const char *path, struct pay_keyring **ret_ring,
                                                 struct pay_err *err);
 PAY_MUST_CHECK enum pay_status pay_keyring_parse(struct pay_str text, struct pay_keyring **ret_ring,
@@ -58,6 +62,8 @@ PAY_MUST_CHECK enum pay_status pay_keyring_open(const struct pay_keyring *ring,
                                                 struct pay_err *err);
 /** @return id of the current key, owned by the ring. */
 struct pay_str pay_keyring_current(const struct pay_keyring *ring);
+/** @brief Lower both limits (never raise them): 0 < @p warn <= @p max <= PAY_KEYRING_SEALS_MAX. */
+void pay_keyring_limit(struct pay_keyring *ring, uint64_t warn, uint64_t max);
 /** Messages sealed by this process. */
 uint64_t pay_keyring_seals(const struct pay_keyring *ring);
 /** True from PAY_KEYRING_SEALS_WARN on: alarm, and rotate. */

@@ -3,9 +3,9 @@
  * @file secret.h
  * @brief A secret of up to PAY_SECRET_MAX bytes in a type that no log call and no printf takes.
  *
- * White space behind it is trimmed (editors add a newline); an empty secret is refused, because a MAC
- * with an empty key accepts every forger (S7). Ownership: the caller's until pay_secret_free(), which
- * zeroes it. Threads: only read after loading.
+ * White space behind it is trimmed (editors add a newline); an empty secret is refused, because a
+ * MAC with an empty key accepts every forger (S7). Ownership: the caller's until pay_secret_free(),
+ * which zeroes it. Threads: only read after loading.
  */
 #ifndef PAY_CRYPTO_SECRET_H
 #define PAY_CRYPTO_SECRET_H

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file json.h
- * @brief Read JSON that others wrote, with bounds on everything. Writing is done with struct pay_buf.
+ * @brief Read JSON that others wrote, with bounds on everything. Writing is done with struct
+ * pay_buf.
  *
  * Refused: not exactly one value of RFC 8259, more than max_bytes, deeper than PAY_JSON_DEPTH_MAX,
  * a member twice in one object, invalid UTF-8, NUL in a string, integers beyond int64.
- * A number with a fraction or an exponent ("1.0", "1e3") is read as kind NUMBER and no accessor gives
- * its value: where an integer or money stands, that is a refusal and never rounded.
+ * A number with a fraction or an exponent ("1.0", "1e3") is read as kind NUMBER and no accessor
+ * gives its value: where an integer or money stands, that is a refusal and never rounded.
  *
  * Ownership: values and strings are borrowed from the document and end with pay_json_free().
  * Threads: a document is used by one thread at a time. Failure: PAY_REJECT with what and where.
