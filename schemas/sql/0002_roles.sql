@@ -47,7 +47,7 @@ GRANT SELECT ON payment_order, payment_route, attempt_redirect, payment_attempt,
 
 -- recovery: reads; moves deadlines; writes reconciliation. It decides nothing: it sends queries and inputs.
 GRANT SELECT ON payment_deadline, payment_order, payment_attempt, attempt_reference, payment_amount, payment_total, capture_order, refund_order,
-    dispute, approval_request, manual_case, publisher_lease, recon_run, recon_line, recon_difference, settlement_entry TO payfact_recovery;
+    dispute, approval_request, manual_case, route_pause, publisher_lease, recon_run, recon_line, recon_difference, settlement_entry TO payfact_recovery;
 GRANT SELECT (job_id, payment_id, action_id, kind, not_after, sending_at, sends, last_send_at, closed_at, replay_until, finished_at)
     ON psp_request TO payfact_recovery;
 GRANT SELECT (payment_id, route_no, psp, psp_account, method, failover_on_not_found) ON payment_route TO payfact_recovery, payfact_operator;

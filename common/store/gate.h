@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file gate.h
+ * @brief The gate of money actions (data-model): one row per money job, passed once.
+ *
+ * The processor inserts gates with their jobs and closes them in its CAS step (pay_store_gate_add,
+ * _close: queued, run by the caller's flush). Everything else is for ingest/psp: each call is one
+ * statement, committed by itself. Failure: as pg.h. PAY_UNKNOWN from a pass means that it may have
+ * been passed: read the row; it is ours when sent_by is our name, so a name must never be used by
+ * two processes.
+ */
+#ifndef PAY_STORE_GATE_H
+#define PAY_STORE_GATE_H
+
+#include "common/core/snapshot.h"
+#include "common/store/store.h"
+
+#define PAY_STORE_DIGEST_BYTES 32
+
+/** A gate with the digest of its job's bytes, to be inserted. */
+struct pay_store_gate_row {
+    struct pay_gate gate;
+    struct pay_bytes digest; /**< 32 bytes. */
+};
+
+/* ---- processor ---- */
+
+/** @brief Queue the insert of @p count gates. */
+PAY_MUST_CHECK enum pay_status pay_store_gate_add(struct pay_store *store,
+                                                  const struct pay_store_gate_row *const *rows,
+                                                  size_t count, struct pay_err *err);
+/**
+ * @brief Queue the close of gates as their snapshots saw them (sending or not, sends).
+ * A gate that was passed, freed or closed since makes pay_store_flush() answer PAY_STORE_COUNT.
+ */
+PAY_MUST_CHECK enum pay_status pay_store_gate_close(struct pay_store *store,
+                                                    const struct pay_gate *const *gates,
+                                                    size_t count, struct pay_err *err);
+
+/* ---- ingest/psp ---- */
+
+/** What is stored of a gate. Bytes belong to the arena given. */
+struct pay_store_gate_state {
+    bool found;
+    bool same_digest; /**< The job asked about is the one that was decided. */
+    bool sending;     /**< Passed and not freed. */
+    bool closed;
+    bool late; /**< now() >= not_after. */
+    bool finished;
+    bool may_replay; /**< Not closed, sent once, now() < replay_until, a request is stored. */
+    struct pay_str sent_by;
+    int sends;
+    int64_t not_after_us;
+    int64_t last_send_at_us;
+    int64_t replay_until_us; /**< 0: none. */
+    struct pay_str endpoint;
+    struct pay_bytes request; /**< Sealed. */
+    struct pay_str request_key_id;
+    struct pay_bytes outcome; /**< Sealed. */
+    struct pay_str outcome_key_id;
+};
+
+/**
+ * @brief Pass the gate: before the first byte of a money call.
+ * @param me name of this process, unique. @param ret_send_no number of the send (from 1); 0: not
+ * passed, never send.
+ */
+PAY_MUST_CHECK enum pay_status pay_store_gate_pass(struct pay_store *store, struct pay_str job_id,
+                                                   struct pay_bytes digest, struct pay_str me,
+                                                   int *ret_send_no, struct pay_err *err);
+PAY_MUST_CHECK enum pay_status pay_store_gate_read(struct pay_store *store, struct pay_str job_id,
+                                                   struct pay_bytes digest, struct pay_arena *arena,
+                                                   struct pay_store_gate_state *ret_state,
+                                                   struct pay_err *err);
+/** @brief Give back a first send that certainly did not leave. @param ret_freed false: not ours. */
+PAY_MUST_CHECK enum pay_status pay_store_gate_release(struct pay_store *store,
+                                                      struct pay_str job_id, struct pay_str me,
+                                                      int send_no, bool *ret_freed,
+                                                      struct pay_err *err);
+/** @brief Pass the gate for an idempotent replay. @param ret_send_no 0: not allowed (any more). */
+PAY_MUST_CHECK enum pay_status pay_store_gate_replay(struct pay_store *store, struct pay_str job_id,
+                                                     int *ret_send_no, struct pay_err *err);
+
+/** The request as it is sent, without credentials, sealed, for IDEMPOTENT_REPLAY. */
+struct pay_store_gate_request {
+    struct pay_str job_id;
+    struct pay_str me;
+    struct pay_str endpoint;
+    struct pay_bytes sealed;
+    struct pay_str key_id;
+    int64_t replay_until_us;
+};
+/** @brief Keep the request, before it is sent. @param ret_saved false: the gate is not ours. */
+PAY_MUST_CHECK enum pay_status
+pay_store_gate_save_request(struct pay_store *store, const struct pay_store_gate_request *request,
+                            bool *ret_saved, struct pay_err *err);
+/** @brief Keep the outcome of a send, once. @param ret_saved false: an outcome is there already. */
+PAY_MUST_CHECK enum pay_status pay_store_gate_finish(struct pay_store *store, struct pay_str job_id,
+                                                     struct pay_bytes sealed, struct pay_str key_id,
+                                                     bool *ret_saved, struct pay_err *err);
+
+#endif /* PAY_STORE_GATE_H */

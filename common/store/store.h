@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file store.h
+ * @brief One database connection with everything that the store's files need to speak SQL.
+ *
+ * Every SQL statement of the system is a static text in this folder, one file per aggregate.
+ *
+ * Ownership: the store belongs to the caller until pay_store_free(); what loaders return belongs to
+ * the arena they were given. Threads: one at a time per store. Failure: as pg.h, plus PAY_RETRY
+ * with code PAY_STORE_COUNT when a statement touched another number of rows than it must: then the
+ * transaction must be rolled back (a lost race, a bug or a stray writer).
+ *
+ *     pay_store_new -> pay_store_connect -> { statements } -> pay_store_free
+ */
+#ifndef PAY_STORE_STORE_H
+#define PAY_STORE_STORE_H
+
+#include "common/base/arena.h"
+#include "common/io/pg/pg.h"
+
+#define PAY_STORE_COUNT (-7001)                /**< err.code: rows touched != rows meant. */
+#define PAY_STORE_PARAMS_BYTES_MAX (64u << 20) /**< Of one statement. */
+#define PAY_STORE_SCHEMA_VERSION 2             /**< Migrations that this code was written for. */
+
+struct pay_store;
+
+/** @brief Make a store that is not connected yet. @return as pay_pg_new(). */
+PAY_MUST_CHECK enum pay_status pay_store_new(const struct pay_pg_options *options,
+                                             struct pay_store **ret_store, struct pay_err *err);
+/** @return always NULL; copes with NULL. */
+struct pay_store *pay_store_free(struct pay_store *store);
+/** @brief Connect, or connect again. May block for connect_timeout_ms. */
+PAY_MUST_CHECK enum pay_status pay_store_connect(struct pay_store *store, struct pay_err *err);
+bool pay_store_usable(const struct pay_store *store);
+/** @brief The connection itself: rollback, failure details, tests. */
+struct pay_pg *pay_store_pg(struct pay_store *store);
+
+/**
+ * @brief Is the schema one that this code knows, with next month's partitions?
+ * @param ret_ready false: @p ret_why says what is missing (static text).
+ */
+PAY_MUST_CHECK enum pay_status pay_store_check_schema(struct pay_store *store, bool *ret_ready,
+                                                      const char **ret_why, struct pay_err *err);
+
+PAY_MUST_CHECK enum pay_status pay_store_begin(struct pay_store *store, struct pay_err *err);
+/** @return as pay_pg_commit(): PAY_UNKNOWN is resolved by reading back. */
+PAY_MUST_CHECK enum pay_status pay_store_commit(struct pay_store *store, struct pay_err *err);
+void pay_store_rollback(struct pay_store *store);
+/** @brief Run what the writing calls have queued, check every count. */
+PAY_MUST_CHECK enum pay_status pay_store_flush(struct pay_store *store, struct pay_err *err);
+
+#endif /* PAY_STORE_STORE_H */
