@@ -15,7 +15,7 @@
 
 #define PREFIX "PAYFACT_"
 #define FILE_SUFFIX "_FILE"
-#define PROBLEMS_MAX_BYTES (64u * 1024u)
+#define PROBLEMS_MAX_BYTES ((size_t)64 * 1024)
 
 /* environ, not getenv(3): the whole of it is walked anyway, and read before there are threads. */
 extern char **environ;

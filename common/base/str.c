@@ -12,10 +12,10 @@ struct pay_str pay_str_of(const char *cstr)
 
 static bool same(const void *a, size_t a_len, const void *b, size_t b_len)
 {
-    if ((a == NULL) != (b == NULL) || a_len != b_len) {
-        return false;
+    if (a == NULL || b == NULL) {
+        return a == b; /* Absent equals absent only. */
     }
-    return a_len == 0 || memcmp(a, b, a_len) == 0;
+    return a_len == b_len && memcmp(a, b, a_len) == 0;
 }
 
 bool pay_str_eq(struct pay_str a, struct pay_str b)

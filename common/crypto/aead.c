@@ -45,7 +45,7 @@ enum pay_status pay_aead_seal(const uint8_t key[PAY_AEAD_KEY_BYTES], struct pay_
     int rest = 0;
 
     if (plain.len > PAY_AEAD_PLAIN_MAX || aad.len > PAY_AEAD_PLAIN_MAX) {
-        return pay_err_set(err, PAY_REJECT, 0, op, "longer than %u bytes", PAY_AEAD_PLAIN_MAX);
+        return pay_err_set(err, PAY_REJECT, 0, op, "longer than %zu bytes", PAY_AEAD_PLAIN_MAX);
     }
     uint8_t *nonce = pay_buf_extend(out, plain.len + PAY_AEAD_OVERHEAD);
     if (nonce == NULL) {
@@ -56,7 +56,8 @@ enum pay_status pay_aead_seal(const uint8_t key[PAY_AEAD_KEY_BYTES], struct pay_
     EVP_CIPHER_CTX *ctx = start(key, nonce, aad, 1);
     const bool is_fine =
         (plain.len == 0 || EVP_EncryptUpdate(ctx, text, &len, plain.ptr, (int)plain.len) == 1) &&
-        EVP_EncryptFinal_ex(ctx, text + len, &rest) == 1 && (size_t)(len + rest) == plain.len &&
+        EVP_EncryptFinal_ex(ctx, text + len, &rest) == 1 &&
+        (size_t)len + (size_t)rest == plain.len &&
         EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_GET_TAG, PAY_AEAD_TAG_BYTES, text + plain.len) == 1;
     EVP_CIPHER_CTX_free(ctx);
     PAY_ASSERT(is_fine);
@@ -76,7 +77,8 @@ static bool open_into(uint8_t *text, EVP_CIPHER_CTX *ctx, struct pay_bytes ciphe
     return EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_AEAD_SET_TAG, sizeof tag, tag) == 1 &&
            (cipher.len == 0 ||
             EVP_DecryptUpdate(ctx, text, &len, cipher.ptr, (int)cipher.len) == 1) &&
-           EVP_DecryptFinal_ex(ctx, text + len, &rest) == 1 && (size_t)(len + rest) == cipher.len;
+           EVP_DecryptFinal_ex(ctx, text + len, &rest) == 1 &&
+           (size_t)len + (size_t)rest == cipher.len;
 }
 
 enum pay_status pay_aead_open(const uint8_t key[PAY_AEAD_KEY_BYTES], struct pay_bytes aad,

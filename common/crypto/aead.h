@@ -16,7 +16,7 @@
 #define PAY_AEAD_TAG_BYTES 16
 #define PAY_AEAD_OVERHEAD (PAY_AEAD_NONCE_BYTES + PAY_AEAD_TAG_BYTES)
 #define PAY_AEAD_PLAIN_MAX \
-    (64u * 1024u * 1024u) /**< Bytes; far below what one GCM call may take. */
+    ((size_t)64 * 1024 * 1024) /**< Bytes; far below what one GCM call may take. */
 
 /**
  * @brief Seal with a fresh random nonce and append to @p out.

@@ -25,6 +25,7 @@ struct pay_ed25519_public {
 };
 
 /* A daemon has nobody to ask: a key with a passphrase is refused, never prompted for. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the signature is OpenSSL's. */
 static int no_passphrase(char *buf, int size, int is_writing, void *user)
 {
     (void)buf;

@@ -26,12 +26,12 @@ _Static_assert(sizeof error_names / sizeof error_names[0] == PAY_JSON_ERROR_COUN
 /* A document is its root value, a value is jansson's: neither needs memory of its own. */
 static const json_t *of(const struct pay_json_value *value)
 {
-    return (const json_t *)(const void *)value;
+    return (const json_t *)value;
 }
 
 static const struct pay_json_value *as_value(const json_t *json)
 {
-    return (const struct pay_json_value *)(const void *)json;
+    return (const struct pay_json_value *)json;
 }
 
 /* jansson's iterators take a json_t without const, and change nothing. */
@@ -119,19 +119,19 @@ enum pay_status pay_json_parse(struct pay_bytes text, size_t max_bytes, struct p
     if (root == NULL) {
         return refuse(err, error_of(&error), error.line, error.column);
     }
-    *ret_doc = (struct pay_json *)(void *)root;
+    *ret_doc = (struct pay_json *)root;
     return PAY_OK;
 }
 
 struct pay_json *pay_json_free(struct pay_json *doc)
 {
-    json_decref((json_t *)(void *)doc);
+    json_decref((json_t *)doc);
     return NULL;
 }
 
 const struct pay_json_value *pay_json_root(const struct pay_json *doc)
 {
-    return (const struct pay_json_value *)(const void *)doc;
+    return (const struct pay_json_value *)doc;
 }
 
 const char *pay_json_error_name(enum pay_json_error error)
