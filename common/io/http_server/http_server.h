@@ -76,7 +76,7 @@ struct pay_http_server_options {
     const char *bind;            /**< Numeric IPv4 or IPv6 address; NULL: 127.0.0.1. */
     uint16_t port;               /**< 0: the kernel chooses, see pay_http_server_port(). */
     unsigned threads;            /**< 0: 1. */
-    unsigned connections_max;    /**< 0: 1000; more are closed at once. */
+    unsigned connections_max;    /**< 0: 4096; more are closed at once. */
     size_t body_bytes_max;       /**< 0: 256 KiB; more is 413. */
     size_t bodies_bytes_max;     /**< 0: 32 MiB over all requests in hand; more is 503. */
     unsigned request_timeout_ms; /**< 0: 10 s, from the request line to the answer. */
@@ -105,7 +105,7 @@ PAY_MUST_CHECK enum pay_status pay_http_server_start(const struct pay_http_serve
                                                      struct pay_err *err);
 /** The port that is listened on. */
 uint16_t pay_http_server_port(const struct pay_http_server *server);
-struct pay_http_server_stats pay_http_server_stats(const struct pay_http_server *server);
+struct pay_http_server_stats pay_http_server_stats(struct pay_http_server *server);
 /** @brief Stop listening; requests in hand go on. For a drain. May be called from any thread. */
 void pay_http_server_quiesce(struct pay_http_server *server);
 /** @brief Wait until the application holds no request. @return false at the time-out. May block. */
