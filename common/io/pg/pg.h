@@ -149,6 +149,7 @@ size_t pay_pg_queued(const struct pay_pg *pg);
 PAY_MUST_CHECK enum pay_status pay_pg_send(struct pay_pg *pg, struct pay_err *err);
 /**
  * @brief Send what is queued, wait for all answers.
+ * COMMIT must be the last of its run (asserted).
  * @param ret_results array of exactly @p count == pay_pg_queued() entries; NULL: results are
  * dropped.
  * @return the first failure in order; the server skipped what came after it in this run.
