@@ -313,7 +313,8 @@ void pay_cfg_print_docs(const struct pay_cfg_table *table, struct pay_buf *out)
             pay_buf_printf(out, "%s | ", is_int && without[0] == 0 ? "`0`" : without);
         }
         if (is_int) {
-            pay_buf_printf(out, "%" PRId64 "..%" PRId64 " %s", row->min, row->max, row->unit);
+            pay_buf_printf(out, "%" PRId64 "..%" PRId64 "%s%s", row->min, row->max,
+                           row->unit[0] != 0 ? " " : "", row->unit);
         }
         pay_buf_printf(out, " | %s |\n", row->doc);
     }

@@ -4,6 +4,7 @@
 #include "common/base/assert.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,7 +13,8 @@
 
 void *pay_mem_new(size_t count, size_t size)
 {
-    return calloc(count, size);
+    /* calloc checks as well, but aborts under the address sanitizer. */
+    return size != 0 && count > SIZE_MAX / size ? NULL : calloc(count, size);
 }
 
 void *pay_mem_free(void *memory)

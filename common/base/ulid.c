@@ -24,7 +24,7 @@ void pay_ulid_new(char dst[PAY_ULID_LEN + 1])
     for (int i = 0; i < PAY_ULID_LEN; i++) {
         unsigned value = 0;
         for (int bit = i * 5 - 2; bit < i * 5 + 3; bit++) {
-            value = value << 1 | (bit < 0 ? 0u : bits[bit / 8] >> (7 - bit % 8) & 1u);
+            value = value << 1 | (bit < 0 ? 0u : (unsigned)bits[bit / 8] >> (7 - bit % 8) & 1u);
         }
         dst[i] = alphabet[value];
     }
