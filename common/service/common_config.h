@@ -32,9 +32,9 @@ struct pay_common_config {
     char kafka_properties_file[PAY_CFG_TEXT_MAX];
     char topic_prefix[PAY_CFG_TEXT_MAX];
     char pg_conninfo[PAY_CFG_TEXT_MAX];
-    char pg_password[PAY_CFG_TEXT_MAX];
+    char pg_password_file[PAY_CFG_TEXT_MAX];
     char redis_url[PAY_CFG_TEXT_MAX];
-    char redis_password[PAY_CFG_TEXT_MAX];
+    char redis_password_file[PAY_CFG_TEXT_MAX];
     char accounts_file[PAY_CFG_TEXT_MAX];
     char secrets_dir[PAY_CFG_TEXT_MAX];
     char keyring_file[PAY_CFG_TEXT_MAX];
@@ -106,7 +106,7 @@ struct pay_common_config {
         {"TOPIC_PREFIX",                                                                 \
          PAY_CFG_TEXT,                                                                   \
          offsetof(type_, member_.topic_prefix),                                          \
-         NULL,                                                                           \
+         "payfact.",                                                                     \
          0,                                                                              \
          0,                                                                              \
          "",                                                                             \
@@ -123,15 +123,15 @@ struct pay_common_config {
      "",                                                       \
      (flags_),                                                 \
      "libpq connection string or URI, without the password."}, \
-        {"PG_PASSWORD",                                        \
+        {"PG_PASSWORD_FILE",                                   \
          PAY_CFG_TEXT,                                         \
-         offsetof(type_, member_.pg_password),                 \
+         offsetof(type_, member_.pg_password_file),            \
          NULL,                                                 \
          0,                                                    \
          0,                                                    \
          "",                                                   \
-         PAY_CFG_SECRET,                                       \
-         "Password of the database role."}
+         0,                                                    \
+         "File that holds the password of the database role."}
 
 #define PAY_ROWS_REDIS(type_, member_)                                                         \
     {"REDIS_URL",                                                                              \
@@ -143,15 +143,15 @@ struct pay_common_config {
      "",                                                                                       \
      0,                                                                                        \
      "redis://host:port[/db]; empty: no Redis (duplicates cost more, nothing else changes)."}, \
-        {"REDIS_PASSWORD",                                                                     \
+        {"REDIS_PASSWORD_FILE",                                                                \
          PAY_CFG_TEXT,                                                                         \
-         offsetof(type_, member_.redis_password),                                              \
+         offsetof(type_, member_.redis_password_file),                                         \
          NULL,                                                                                 \
          0,                                                                                    \
          0,                                                                                    \
          "",                                                                                   \
-         PAY_CFG_SECRET,                                                                       \
-         "Password for Redis."}
+         0,                                                                                    \
+         "File that holds the password for Redis."}
 
 #define PAY_ROWS_ACCOUNTS(type_, member_)                                          \
     {"ACCOUNTS_FILE",                                                              \
