@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/store/relay.h"
+
+#include "common/base/assert.h"
+
+#include "common/base/banned.h"
+
+#define PARAMS_BYTES_MAX ((size_t)8 * 1024 * 1024)
+
+static const struct pay_pg_stmt join_stmt = {
+    "relay_join",
+    "WITH me AS (INSERT INTO publisher_member (owner, seen_at) VALUES ($1, clock_timestamp())"
+    " ON CONFLICT (owner) DO UPDATE SET seen_at = excluded.seen_at RETURNING owner),"
+    " gone AS (DELETE FROM publisher_member"
+    "  WHERE seen_at < clock_timestamp() - interval '1 day' AND owner <> $1)"
+    " SELECT (1 + count(*))::int8 FROM publisher_member"
+    " WHERE owner <> $1 AND seen_at > clock_timestamp() - make_interval(secs => $2::int8 / 1000.0)",
+    false};
+
+static const struct pay_pg_stmt leave_stmt = {
+    "relay_leave", "DELETE FROM publisher_member WHERE owner = $1", false};
+
+static const struct pay_pg_stmt renew_stmt = {
+    "relay_renew",
+    "UPDATE publisher_lease l"
+    " SET expires_at = clock_timestamp() + make_interval(secs => $2::int8 / 1000.0)"
+    " FROM unnest($3::int8[], $4::int8[]) AS mine(shard, fence)"
+    " WHERE l.shard = mine.shard AND l.fence = mine.fence AND l.owner = $1"
+    " RETURNING l.shard::int8, l.fence",
+    false};
+
+/* Two replicas may take at once: the row's own lock and the WHERE of the upsert decide. */
+static const struct pay_pg_stmt take_stmt = {
+    "relay_take",
+    "INSERT INTO publisher_lease AS l (shard, owner, fence, expires_at)"
+    " SELECT s.shard::int2, $1, 1, clock_timestamp() + make_interval(secs => $2::int8 / 1000.0)"
+    " FROM generate_series(0, $3::int8 - 1) AS s(shard)"
+    " LEFT JOIN publisher_lease held ON held.shard = s.shard"
+    " WHERE held.shard IS NULL OR held.expires_at < clock_timestamp()"
+    " ORDER BY s.shard LIMIT $4::int8"
+    " ON CONFLICT (shard) DO UPDATE"
+    " SET owner = excluded.owner, fence = l.fence + 1, expires_at = excluded.expires_at"
+    " WHERE l.expires_at < clock_timestamp()"
+    " RETURNING l.shard::int8, l.fence",
+    false};
+
+static const struct pay_pg_stmt release_stmt = {
+    "relay_release",
+    "UPDATE publisher_lease SET expires_at = '-infinity'"
+    " WHERE shard = $2::int8 AND fence = $3 AND owner = $1",
+    false};
+
+/* A key with a dead row, or with a refused row that has to wait, is left out whole: what stands
+ * behind it must not overtake it. */
+static const struct pay_pg_stmt read_stmt = {
+    "relay_read",
+    "SELECT o.shard, o.id, o.topic, o.key, o.payload, o.headers, o.attempts, o.created_at"
+    " FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS r(shard, after_id, upto_id)"
+    " CROSS JOIN LATERAL (SELECT p.* FROM payment_outbox p"
+    "  WHERE p.shard = r.shard::int2 AND p.id > r.after_id AND p.id <= r.upto_id"
+    "  AND p.dead_at IS NULL AND p.id <> ALL ($4::int8[])"
+    "  AND NOT EXISTS (SELECT FROM payment_outbox h WHERE h.shard = p.shard AND h.key = p.key"
+    "   AND h.id <= p.id AND (h.dead_at IS NOT NULL OR h.available_at > clock_timestamp())"
+    "   AND h.attempts > 0)"
+    "  ORDER BY p.id LIMIT $5::int8) AS o"
+    " ORDER BY o.shard, o.id",
+    true};
+
+static const struct pay_pg_stmt last_id_stmt = {
+    "relay_last_id", "SELECT last_value FROM payment_outbox_id_seq", true};
+
+static const struct pay_pg_stmt delete_stmt = {
+    "relay_delete",
+    "DELETE FROM payment_outbox WHERE shard = $2::int2 AND id = ANY ($4::int8[])"
+    " AND EXISTS (SELECT FROM publisher_lease"
+    "  WHERE shard = $2::int2 AND fence = $3 AND owner = $1 FOR SHARE)",
+    false};
+
+static const struct pay_pg_stmt refuse_stmt = {
+    "relay_refuse",
+    "UPDATE payment_outbox SET attempts = attempts + 1,"
+    " available_at = clock_timestamp() + make_interval(secs => $6::int8 / 1000.0),"
+    " dead_at = CASE WHEN attempts + 1 >= $7::int8 THEN clock_timestamp() END,"
+    " dead_reason = CASE WHEN attempts + 1 >= $7::int8 THEN $5 END"
+    " WHERE shard = $2::int2 AND id = $4"
+    " AND EXISTS (SELECT FROM publisher_lease"
+    "  WHERE shard = $2::int2 AND fence = $3 AND owner = $1 FOR SHARE)"
+    " RETURNING dead_at IS NOT NULL",
+    false};
+
+static const struct pay_pg_stmt backlog_stmt = {
+    "relay_backlog",
+    "SELECT (SELECT count(*) FROM (SELECT FROM payment_outbox LIMIT 100000) AS some),"
+    " (SELECT count(*) FROM payment_outbox WHERE dead_at IS NOT NULL),"
+    " coalesce((extract(epoch FROM clock_timestamp() - (SELECT min(created_at) FROM"
+    "  (SELECT created_at FROM payment_outbox ORDER BY id LIMIT 1000) AS oldest)) * 1000000)::int8,"
+    "  0)",
+    true};
+
+enum pay_status pay_relay_init(struct pay_relay *relay, struct pay_pg *pg, struct pay_err *err)
+{
+    relay->pg = pg;
+    relay->params = pay_pg_params_new(PARAMS_BYTES_MAX);
+    return relay->params == NULL ? pay_err_set(err, PAY_RETRY, 0, "relay", "out of memory")
+                                 : PAY_OK;
+}
+
+void pay_relay_free(struct pay_relay *relay)
+{
+    relay->params = pay_pg_params_free(relay->params);
+}
+
+static struct pay_pg_params *fresh(struct pay_relay *relay)
+{
+    pay_pg_params_reset(relay->params);
+    return relay->params;
+}
+
+static void add_lease(struct pay_pg_params *params, const char *owner, struct pay_relay_lease lease)
+{
+    pay_pg_add_text_c(params, owner);
+    pay_pg_add_int8(params, lease.shard);
+    pay_pg_add_int8(params, lease.fence);
+}
+
+static size_t read_leases(const struct pay_pg_result *rows, struct pay_relay_lease *leases)
+{
+    const size_t count = pay_pg_rows(rows);
+    for (size_t i = 0; i < count; i++) {
+        leases[i].shard = (int)pay_pg_int(rows, i, 0);
+        leases[i].fence = pay_pg_int(rows, i, 1);
+    }
+    return count;
+}
+
+enum pay_status pay_relay_join(struct pay_relay *relay, const char *owner, int ttl_ms,
+                               int *ret_members, struct pay_err *err)
+{
+    struct pay_pg_params *params = fresh(relay);
+    pay_pg_add_text_c(params, owner);
+    pay_pg_add_int8(params, ttl_ms);
+    struct pay_pg_result *row = NULL;
+    const enum pay_status status = pay_pg_exec(relay->pg, &join_stmt, params, &row, err);
+    if (status == PAY_OK) {
+        *ret_members = (int)pay_pg_int(row, 0, 0);
+    }
+    pay_pg_result_free(row);
+    return status;
+}
+
+enum pay_status pay_relay_leave(struct pay_relay *relay, const char *owner, struct pay_err *err)
+{
+    struct pay_pg_params *params = fresh(relay);
+    pay_pg_add_text_c(params, owner);
+    return pay_pg_exec(relay->pg, &leave_stmt, params, NULL, err);
+}
+
+enum pay_status pay_relay_renew(struct pay_relay *relay, const char *owner, int ttl_ms,
+                                struct pay_relay_lease *leases, size_t *count, struct pay_err *err)
+{
+    struct pay_pg_params *params = fresh(relay);
+    pay_pg_add_text_c(params, owner);
+    pay_pg_add_int8(params, ttl_ms);
+    pay_pg_array_begin(params, PAY_PG_INT8);
+    for (size_t i = 0; i < *count; i++) {
+        pay_pg_add_int8(params, leases[i].shard);
+    }
+    pay_pg_array_end(params);
+    pay_pg_array_begin(params, PAY_PG_INT8);
+    for (size_t i = 0; i < *count; i++) {
+        pay_pg_add_int8(params, leases[i].fence);
+    }
+    pay_pg_array_end(params);
+    struct pay_pg_result *rows = NULL;
+    const enum pay_status status = pay_pg_exec(relay->pg, &renew_stmt, params, &rows, err);
+    if (status == PAY_OK) {
+        PAY_ASSERT(pay_pg_rows(rows) <= *count);
+        *count = read_leases(rows, leases);
+    }
+    pay_pg_result_free(rows);
+    return status;
+}
+
+enum pay_status pay_relay_take(struct pay_relay *relay, const char *owner, int ttl_ms, int shards,
+                               size_t want, struct pay_relay_lease *ret_leases, size_t *ret_count,
+                               struct pay_err *err)
+{
+    struct pay_pg_params *params = fresh(relay);
+    pay_pg_add_text_c(params, owner);
+    pay_pg_add_int8(params, ttl_ms);
+    pay_pg_add_int8(params, shards);
+    pay_pg_add_int8(params, (int64_t)want);
+    struct pay_pg_result *rows = NULL;
+    const enum pay_status status = pay_pg_exec(relay->pg, &take_stmt, params, &rows, err);
+    if (status == PAY_OK) {
+        PAY_ASSERT(pay_pg_rows(rows) <= want);
+        *ret_count = read_leases(rows, ret_leases);
+    }
+    pay_pg_result_free(rows);
+    return status;
+}
+
+enum pay_status pay_relay_release(struct pay_relay *relay, const char *owner,
+                                  struct pay_relay_lease lease, struct pay_err *err)
+{
+    struct pay_pg_params *params = fresh(relay);
+    add_lease(params, owner, lease);
+    return pay_pg_exec(relay->pg, &release_stmt, params, NULL, err);
+}
+
+static void add_ranges(struct pay_pg_params *params, const struct pay_relay_range *ranges,
+                       size_t count)
+{
+    pay_pg_array_begin(params, PAY_PG_INT8);
+    for (size_t i = 0; i < count; i++) {
+        pay_pg_add_int8(params, ranges[i].shard);
+    }
+    pay_pg_array_end(params);
+    pay_pg_array_begin(params, PAY_PG_INT8);
+    for (size_t i = 0; i < count; i++) {
+        pay_pg_add_int8(params, ranges[i].after_id);
+    }
+    pay_pg_array_end(params);
+    pay_pg_array_begin(params, PAY_PG_INT8);
+    for (size_t i = 0; i < count; i++) {
+        pay_pg_add_int8(params, ranges[i].upto_id);
+    }
+    pay_pg_array_end(params);
+}
+
+enum pay_status pay_relay_read(struct pay_relay *relay, const struct pay_relay_range *ranges,
+                               size_t count, const int64_t *skip_ids, size_t skip_count, int limit,
+                               struct pay_pg_result **ret_rows, struct pay_err *err)
+{
+    struct pay_pg_params *params = fresh(relay);
+    add_ranges(params, ranges, count);
+    pay_pg_add_int8_array(params, skip_ids, NULL, skip_count);
+    pay_pg_add_int8(params, limit);
+    return pay_pg_exec(relay->pg, &read_stmt, params, ret_rows, err);
+}
+
+enum pay_status pay_relay_last_id(struct pay_relay *relay, int64_t *ret_id, struct pay_err *err)
+{
+    struct pay_pg_result *row = NULL;
+    const enum pay_status status = pay_pg_exec(relay->pg, &last_id_stmt, NULL, &row, err);
+    if (status == PAY_OK) {
+        *ret_id = pay_pg_int(row, 0, 0);
+    }
+    pay_pg_result_free(row);
+    return status;
+}
+
+enum pay_status pay_relay_delete(struct pay_relay *relay, const char *owner,
+                                 struct pay_relay_lease lease, const int64_t *ids, size_t count,
+                                 int64_t *ret_deleted, struct pay_err *err)
+{
+    struct pay_pg_params *params = fresh(relay);
+    add_lease(params, owner, lease);
+    pay_pg_add_int8_array(params, ids, NULL, count);
+    struct pay_pg_result *done = NULL;
+    const enum pay_status status = pay_pg_exec(relay->pg, &delete_stmt, params, &done, err);
+    if (status == PAY_OK) {
+        *ret_deleted = pay_pg_affected(done);
+    }
+    pay_pg_result_free(done);
+    return status;
+}
+
+enum pay_status pay_relay_refuse(struct pay_relay *relay, const char *owner,
+                                 struct pay_relay_lease lease, int64_t id, const char *reason,
+                                 int delay_ms, int attempts_max, bool *ret_dead,
+                                 struct pay_err *err)
+{
+    struct pay_pg_params *params = fresh(relay);
+    add_lease(params, owner, lease);
+    pay_pg_add_int8(params, id);
+    pay_pg_add_text_c(params, reason);
+    pay_pg_add_int8(params, delay_ms);
+    pay_pg_add_int8(params, attempts_max);
+    struct pay_pg_result *row = NULL;
+    const enum pay_status status = pay_pg_exec(relay->pg, &refuse_stmt, params, &row, err);
+    if (status == PAY_OK) {
+        *ret_dead = pay_pg_rows(row) == 1 && pay_pg_bool(row, 0, 0);
+    }
+    pay_pg_result_free(row);
+    return status;
+}
+
+enum pay_status pay_relay_backlog(struct pay_relay *relay, struct pay_relay_backlog *ret_backlog,
+                                  struct pay_err *err)
+{
+    struct pay_pg_result *row = NULL;
+    const enum pay_status status = pay_pg_exec(relay->pg, &backlog_stmt, NULL, &row, err);
+    if (status == PAY_OK) {
+        ret_backlog->rows = pay_pg_int(row, 0, 0);
+        ret_backlog->dead = pay_pg_int(row, 0, 1);
+        ret_backlog->oldest_age_us = pay_pg_int(row, 0, 2);
+    }
+    pay_pg_result_free(row);
+    return status;
+}

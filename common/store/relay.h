@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file relay.h
+ * @brief The publisher's statements: shard leases with a fence, reading the outbox, its
+ * bookkeeping.
+ *
+ * Every write carries the fence of its shard: a publisher that lost its lease changes nothing.
+ * Ownership: results are the caller's (pay_pg_result_free). Threads: as the connection. Failure: as
+ * pg.h. May block as long as one statement.
+ */
+#ifndef PAY_STORE_RELAY_H
+#define PAY_STORE_RELAY_H
+
+#include "common/io/pg/pg.h"
+
+#define PAY_RELAY_SHARDS_MAX 1024
+
+/** One shard's lease as this process holds it. */
+struct pay_relay_lease {
+    int shard;
+    int64_t fence;
+};
+
+/** What the connection works with: one parameter buffer is enough. */
+struct pay_relay {
+    struct pay_pg *pg;            /**< Borrowed. */
+    struct pay_pg_params *params; /**< Owned. */
+};
+
+PAY_MUST_CHECK enum pay_status pay_relay_init(struct pay_relay *relay, struct pay_pg *pg,
+                                              struct pay_err *err);
+void pay_relay_free(struct pay_relay *relay);
+
+/** @brief Say that @p owner is there. @param ret_members owners seen within @p ttl_ms, this one
+ * included. */
+PAY_MUST_CHECK enum pay_status pay_relay_join(struct pay_relay *relay, const char *owner,
+                                              int ttl_ms, int *ret_members, struct pay_err *err);
+/** @brief Leave: other members share at once. */
+PAY_MUST_CHECK enum pay_status pay_relay_leave(struct pay_relay *relay, const char *owner,
+                                               struct pay_err *err);
+/**
+ * @brief Prolong what is still ours.
+ * @param leases in: held; out: those that are held still, packed. @param count in and out.
+ */
+PAY_MUST_CHECK enum pay_status pay_relay_renew(struct pay_relay *relay, const char *owner,
+                                               int ttl_ms, struct pay_relay_lease *leases,
+                                               size_t *count, struct pay_err *err);
+/**
+ * @brief Take up to @p want shards of 0..shards-1 that nobody holds.
+ * @param ret_leases room for @p want entries.
+ */
+PAY_MUST_CHECK enum pay_status pay_relay_take(struct pay_relay *relay, const char *owner,
+                                              int ttl_ms, int shards, size_t want,
+                                              struct pay_relay_lease *ret_leases, size_t *ret_count,
+                                              struct pay_err *err);
+/** @brief Give a shard back at once. */
+PAY_MUST_CHECK enum pay_status pay_relay_release(struct pay_relay *relay, const char *owner,
+                                                 struct pay_relay_lease lease, struct pay_err *err);
+
+/** Columns of a read. */
+enum pay_relay_column {
+    PAY_RELAY_SHARD,
+    PAY_RELAY_ID,
+    PAY_RELAY_TOPIC,
+    PAY_RELAY_KEY,
+    PAY_RELAY_PAYLOAD,
+    PAY_RELAY_HEADERS,
+    PAY_RELAY_ATTEMPTS,
+    PAY_RELAY_CREATED_AT,
+    PAY_RELAY_COLUMN_COUNT
+};
+
+/** What to read of one shard. */
+struct pay_relay_range {
+    int shard;
+    int64_t after_id; /**< Rows with a larger id. */
+    int64_t upto_id;  /**< And not above this; INT64_MAX: no bound (a sweep has one). */
+};
+
+/**
+ * @brief Undelivered rows of several shards in id order, at most @p limit each. Rows of keys that
+ *        wait behind a dead row or behind a refused row that is not available yet are left out.
+ * @param skip_ids rows that are in hand already.
+ */
+PAY_MUST_CHECK enum pay_status pay_relay_read(struct pay_relay *relay,
+                                              const struct pay_relay_range *ranges, size_t count,
+                                              const int64_t *skip_ids, size_t skip_count, int limit,
+                                              struct pay_pg_result **ret_rows, struct pay_err *err);
+/** @brief last_value of the outbox sequence: cheap proof that nothing was added. */
+PAY_MUST_CHECK enum pay_status pay_relay_last_id(struct pay_relay *relay, int64_t *ret_id,
+                                                 struct pay_err *err);
+/** @return PAY_OK with ret_deleted 0 when the fence is not ours any more. */
+PAY_MUST_CHECK enum pay_status pay_relay_delete(struct pay_relay *relay, const char *owner,
+                                                struct pay_relay_lease lease, const int64_t *ids,
+                                                size_t count, int64_t *ret_deleted,
+                                                struct pay_err *err);
+/** @brief A refusal: attempts + 1, not before @p delay_ms; at @p attempts_max it is marked dead. */
+PAY_MUST_CHECK enum pay_status pay_relay_refuse(struct pay_relay *relay, const char *owner,
+                                                struct pay_relay_lease lease, int64_t id,
+                                                const char *reason, int delay_ms, int attempts_max,
+                                                bool *ret_dead, struct pay_err *err);
+
+/** Figures for the metrics. */
+struct pay_relay_backlog {
+    int64_t rows; /**< Undelivered, an estimate up to 100000. */
+    int64_t dead;
+    int64_t oldest_age_us; /**< 0: none. */
+};
+PAY_MUST_CHECK enum pay_status pay_relay_backlog(struct pay_relay *relay,
+                                                 struct pay_relay_backlog *ret_backlog,
+                                                 struct pay_err *err);
+
+#endif /* PAY_STORE_RELAY_H */

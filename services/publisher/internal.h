@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file internal.h @brief The publisher's state, shared by its own files only. */
+#ifndef PAY_PUBLISHER_INTERNAL_H
+#define PAY_PUBLISHER_INTERNAL_H
+
+#include <stdatomic.h>
+
+#include "common/contracts/topics.h"
+#include "common/io/kafka/kafka_producer.h"
+#include "common/store/relay.h"
+#include "services/publisher/publisher.h"
+#include "services/publisher/settings.h"
+#include "services/publisher/window.h"
+
+/** One leased shard. */
+struct pay_shard {
+    bool held;
+    struct pay_relay_lease lease;
+    int64_t until_us; /**< By the monotonic clock: from here on nothing is produced. */
+    struct pay_window window;
+};
+
+struct pay_publisher {
+    struct pay_service *svc;
+    const struct pay_publisher_settings *cfg;
+    struct pay_metric *metrics[PAY_PM_COUNT];
+    struct pay_pg *pg;
+    struct pay_pg_backoff pg_backoff;
+    struct pay_relay relay;
+    struct pay_kafka_producer *producer;
+    char topics[PAY_TOPIC_COUNT][PAY_TOPIC_NAME_SIZE];
+    struct pay_shard *shards; /**< shard_count entries. */
+    int shard_count;
+    int members;
+    size_t in_flight;
+    int64_t lease_due_us, sweep_due_us, stats_due_us; /**< Monotonic. */
+    int64_t settled_id;   /**< Highest outbox id that was there when everything was read. */
+    int64_t unsettled_id; /**< A larger one was drawn but not seen yet ... */
+    int64_t unsettled_since_us;
+    atomic_bool pg_ok, kafka_ok; /**< For /readyz. */
+};
+
+/** @brief Join, renew, take or give back shards. */
+PAY_MUST_CHECK enum pay_status pay_publisher_lease(struct pay_publisher *pub, struct pay_err *err);
+/** @brief Let go of every shard, and leave. */
+PAY_MUST_CHECK enum pay_status pay_publisher_leave(struct pay_publisher *pub, struct pay_err *err);
+/** @brief Forget a shard: rows in hand stay in the table for whoever holds it. */
+void pay_publisher_drop_shard(struct pay_publisher *pub, struct pay_shard *shard);
+/** @brief Read new rows (and, when due, what the cursor passed) into the windows. */
+PAY_MUST_CHECK enum pay_status pay_publisher_read(struct pay_publisher *pub, struct pay_err *err);
+/** @brief Delete what was acknowledged, write refusals back. */
+PAY_MUST_CHECK enum pay_status pay_publisher_settle(struct pay_publisher *pub, struct pay_err *err);
+/** @brief Hand to the producer what may go. @return records produced. */
+size_t pay_publisher_produce(struct pay_publisher *pub);
+/** The delivery report; pay_kafka_report_fn. */
+void pay_publisher_report(void *ctx, const struct pay_kafka_report *report);
+
+#endif /* PAY_PUBLISHER_INTERNAL_H */

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/publisher/internal.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+#include "common/base/banned.h"
+
+void pay_publisher_drop_shard(struct pay_publisher *pub, struct pay_shard *shard)
+{
+    pub->in_flight -= shard->window.in_flight;
+    pay_window_clear(&shard->window);
+    shard->held = false;
+}
+
+static size_t held_leases(const struct pay_publisher *pub, struct pay_relay_lease *leases)
+{
+    size_t count = 0;
+    for (int i = 0; i < pub->shard_count; i++) {
+        if (pub->shards[i].held) {
+            leases[count++] = pub->shards[i].lease;
+        }
+    }
+    return count;
+}
+
+static bool is_among(const struct pay_relay_lease *leases, size_t count, struct pay_relay_lease one)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (leases[i].shard == one.shard && leases[i].fence == one.fence) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What another process has taken meanwhile is dropped, the rest gets its new end. */
+static void keep(struct pay_publisher *pub, const struct pay_relay_lease *kept, size_t count,
+                 int64_t until_us)
+{
+    for (int i = 0; i < pub->shard_count; i++) {
+        struct pay_shard *shard = &pub->shards[i];
+        if (shard->held && is_among(kept, count, shard->lease)) {
+            shard->until_us = until_us;
+        } else if (shard->held) {
+            pay_log(PAY_LOG_WARN, "lease_lost", PAY_F_INT("shard", i));
+            pay_metric_add(pub->metrics[PAY_PM_FENCED], NULL, 1);
+            pay_publisher_drop_shard(pub, shard);
+        }
+    }
+}
+
+static size_t fair_share(const struct pay_publisher *pub)
+{
+    const size_t shards = (size_t)pub->shard_count;
+    const size_t members = pub->members < 1 ? 1 : (size_t)pub->members;
+    return (shards + members - 1) / members;
+}
+
+static enum pay_status take(struct pay_publisher *pub, size_t want, int64_t until_us,
+                            struct pay_err *err)
+{
+    struct pay_relay_lease taken[PAY_RELAY_SHARDS_MAX];
+    size_t count = 0;
+    const enum pay_status status =
+        pay_relay_take(&pub->relay, pub->cfg->common.instance_id, (int)pub->cfg->lease_ms,
+                       pub->shard_count, want, taken, &count, err);
+    for (size_t i = 0; status == PAY_OK && i < count; i++) {
+        struct pay_shard *shard = &pub->shards[taken[i].shard];
+        shard->held = true;
+        shard->lease = taken[i];
+        shard->until_us = until_us;
+        pay_log(PAY_LOG_INFO, "lease_taken", PAY_F_INT("shard", taken[i].shard),
+                PAY_F_INT("fence", taken[i].fence));
+    }
+    if (status == PAY_OK && count > 0) {
+        pub->settled_id = -1; /* New shards may hold old rows. */
+    }
+    return status;
+}
+
+/* Only an idle shard is given back: nothing of it is on its way, so nothing can be overtaken. */
+static enum pay_status give_back(struct pay_publisher *pub, size_t surplus, struct pay_err *err)
+{
+    enum pay_status status = PAY_OK;
+    for (int i = 0; i < pub->shard_count && surplus > 0 && status == PAY_OK; i++) {
+        struct pay_shard *shard = &pub->shards[i];
+        if (!shard->held || shard->window.in_flight > 0) {
+            continue;
+        }
+        status = pay_relay_release(&pub->relay, pub->cfg->common.instance_id, shard->lease, err);
+        pay_publisher_drop_shard(pub, shard);
+        surplus--;
+        pay_log(PAY_LOG_INFO, "lease_given_back", PAY_F_INT("shard", i));
+    }
+    return status;
+}
+
+enum pay_status pay_publisher_lease(struct pay_publisher *pub, struct pay_err *err)
+{
+    const char *me = pub->cfg->common.instance_id;
+    const int ttl_ms = (int)pub->cfg->lease_ms;
+    /* Counted from before the statement, and shorter by a tenth: we stop before others may start.
+     */
+    const int64_t until_us = pay_clock_mono_us() + (int64_t)ttl_ms * 900;
+    struct pay_relay_lease leases[PAY_RELAY_SHARDS_MAX];
+    size_t count = held_leases(pub, leases);
+
+    enum pay_status status = pay_relay_join(&pub->relay, me, ttl_ms, &pub->members, err);
+    if (status == PAY_OK && count > 0) {
+        status = pay_relay_renew(&pub->relay, me, ttl_ms, leases, &count, err);
+        if (status == PAY_OK) {
+            keep(pub, leases, count, until_us);
+        }
+    }
+    const size_t share = fair_share(pub);
+    if (status == PAY_OK && count < share) {
+        status = take(pub, share - count, until_us, err);
+    } else if (status == PAY_OK && count > share) {
+        status = give_back(pub, count - share, err);
+    }
+    if (status == PAY_OK) {
+        pay_metric_set(pub->metrics[PAY_PM_SHARDS], NULL, (int64_t)held_leases(pub, leases));
+    }
+    return status;
+}
+
+enum pay_status pay_publisher_leave(struct pay_publisher *pub, struct pay_err *err)
+{
+    enum pay_status status = PAY_OK;
+    for (int i = 0; i < pub->shard_count && status == PAY_OK; i++) {
+        struct pay_shard *shard = &pub->shards[i];
+        if (shard->held) {
+            status =
+                pay_relay_release(&pub->relay, pub->cfg->common.instance_id, shard->lease, err);
+            pay_publisher_drop_shard(pub, shard);
+        }
+    }
+    if (status == PAY_OK) {
+        status = pay_relay_leave(&pub->relay, pub->cfg->common.instance_id, err);
+    }
+    return status;
+}

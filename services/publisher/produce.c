@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/publisher/internal.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+#include "common/base/banned.h"
+
+static struct pay_shard *shard_of(struct pay_publisher *pub, const struct pay_outbox_row *row)
+{
+    return &pub->shards[row->shard];
+}
+
+static void count_delivered(struct pay_publisher *pub, const struct pay_outbox_row *row)
+{
+    pay_metric_add(pub->metrics[PAY_PM_DELIVERED],
+                   (const char *const[]){row->is_job ? "psp-jobs" : "events"}, 1);
+    pay_metric_observe(pub->metrics[PAY_PM_RELAY_SECONDS], NULL,
+                       pay_clock_wall_us() - row->created_at_us);
+}
+
+void pay_publisher_report(void *ctx, const struct pay_kafka_report *report)
+{
+    struct pay_publisher *pub = ctx;
+    struct pay_outbox_row *row = report->tag;
+    if (row->orphaned) { /* Its shard was given up; who holds it now reads the row again. */
+        pay_outbox_row_free(row);
+        return;
+    }
+    pub->in_flight--;
+    shard_of(pub, row)->window.in_flight--;
+    switch (report->status) {
+    case PAY_OK:
+        row->state = PAY_ROW_DELIVERED;
+        count_delivered(pub, row);
+        break;
+    case PAY_REJECT:
+        row->state = PAY_ROW_REFUSED;
+        row->reason = report->reason;
+        break;
+    default: /* Not sure, or sure that it was not taken: again. Consumers know the event id. */
+        row->state = PAY_ROW_WAITING;
+        pay_metric_add(pub->metrics[PAY_PM_ERRORS], (const char *const[]){"kafka"}, 1);
+        break;
+    }
+}
+
+static bool add_headers(const struct pay_outbox_row *row, struct pay_kafka_headers *headers)
+{
+    bool all = true;
+    for (size_t i = 0; i < row->header_count; i++) {
+        all = all &&
+              pay_kafka_headers_add_str(headers, row->headers[2 * i].ptr, row->headers[2 * i + 1]);
+    }
+    return all;
+}
+
+static enum pay_status produce_row(struct pay_publisher *pub, struct pay_outbox_row *row,
+                                   struct pay_err *err)
+{
+    struct pay_kafka_headers headers = {.count = 0};
+    if (!add_headers(row, &headers)) {
+        return pay_err_set(err, PAY_REJECT, 0, "produce", "too many headers");
+    }
+    const struct pay_kafka_record record = {
+        .topic = pub->topics[row->is_job ? PAY_TOPIC_PSP_JOBS : PAY_TOPIC_EVENTS],
+        .key = row->key,
+        .value = row->payload,
+        .headers = &headers,
+        .tag = row,
+    };
+    return pay_kafka_produce(pub->producer, &record, err);
+}
+
+/* @return false: the producer takes no more now. */
+static bool produce_one(struct pay_publisher *pub, struct pay_shard *shard,
+                        struct pay_outbox_row *row)
+{
+    struct pay_err err = {.status = PAY_OK};
+    const enum pay_status status = produce_row(pub, row, &err);
+    if (status == PAY_OK) {
+        row->state = PAY_ROW_IN_FLIGHT;
+        shard->window.in_flight++;
+        pub->in_flight++;
+        return true;
+    }
+    if (status == PAY_REJECT) {
+        row->state = PAY_ROW_REFUSED;
+        row->reason = err.code == 0 ? "INVALID" : pay_kafka_error_name(err.code);
+        return true;
+    }
+    return false;
+}
+
+size_t pay_publisher_produce(struct pay_publisher *pub)
+{
+    struct pay_outbox_row *ready[PAY_WINDOW_ROWS_MAX];
+    size_t produced = 0;
+    bool room = true;
+    for (int i = 0; i < pub->shard_count && room; i++) {
+        struct pay_shard *shard = &pub->shards[i];
+        if (!shard->held || shard->window.count == shard->window.in_flight) {
+            continue;
+        }
+        if (pay_clock_mono_us() >= shard->until_us) {
+            continue; /* The lease may be another's by now. */
+        }
+        const size_t free_slots = (size_t)pub->cfg->in_flight_max - pub->in_flight;
+        const size_t cap = free_slots < PAY_WINDOW_ROWS_MAX ? free_slots : PAY_WINDOW_ROWS_MAX;
+        const size_t count = pay_window_ready(&shard->window, ready, cap);
+        for (size_t j = 0; j < count && room; j++) {
+            room = produce_one(pub, shard, ready[j]);
+            produced += room ? 1 : 0;
+        }
+    }
+    return produced;
+}
