@@ -86,6 +86,11 @@ struct pay_attempt {
     int64_t version; /**< As loaded; raised by the store only when this row changes. */
     int query_count;
     int not_found_count;      /**< In a row. */
+    int64_t not_found_from_us; /**< When the first of that row was asked; 0: none counts. A send
+                                  after it starts the count again. */
+    int64_t known_at_us; /**< When a fact or a reference first proved that the PSP has it; 0: not
+                            known to exist. CANCEL only after it; a query's CAN only if asked after
+                            it. */
     int64_t unknown_since_us; /**< Set exactly while UNKNOWN. */
     int64_t submitted_at_us;
     int action_no;  /**< Actions handed to the customer so far. */
@@ -122,6 +127,7 @@ struct pay_bound_reference {
     int attempt_index;
     enum pay_reference_kind kind;
     char reference[PAY_REFERENCE_SIZE];
+    int64_t bound_at_us;
 };
 
 struct pay_case {
