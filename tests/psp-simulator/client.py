@@ -94,8 +94,10 @@ class Simulator:
     def release(self, **document):
         return self.control("POST", "release", document)["released"]
 
-    def drain(self, timeout_ms=30000):
-        return self.control("POST", "drain", {"timeout_ms": timeout_ms}, timeout_s=timeout_ms / 1000 + 30)["drained"]
+    def drain(self, account=None, order=None, timeout_ms=30000):
+        """True when every callback (of this account or order) was delivered or given up."""
+        document = {"timeout_ms": timeout_ms, "account": account, "order": order}
+        return self.control("POST", "drain", document, timeout_s=timeout_ms / 1000 + 30)["drained"]
 
     def api(self, mode):
         self.control("POST", "api", {"mode": mode})

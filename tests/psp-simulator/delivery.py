@@ -127,11 +127,18 @@ class Deliveries:
         self._start(held, 0)
         return len(held)
 
-    def drain(self, timeout_s):
-        """Wait until nothing is due any more; what is withheld does not count. Returns what is still open."""
+    def drain(self, timeout_s, account=None, order=None):
+        """Wait until nothing is due any more; what is withheld does not count. Returns how many are still open."""
+
+        def still_open():
+            return sum(
+                d.state in OPEN_STATES and account in (None, "", d.account.id) and order in (None, "", *d.refs)
+                for d in self._all
+            )
+
         with self._cond:
-            self._cond.wait_for(lambda: self._open() == 0 or self.world.stopping.is_set(), timeout_s)
-            return self._open()
+            self._cond.wait_for(lambda: still_open() == 0 or self.world.stopping.is_set(), timeout_s)
+            return still_open()
 
     def listing(self, account=None, order=None, event_type=None):
         with self._cond:
@@ -221,9 +228,6 @@ class Deliveries:
     def _push(self, delivery, delay_s):
         delivery.state = "waiting"
         heapq.heappush(self._heap, (time.monotonic() + delay_s, next(self._order), delivery))
-
-    def _open(self):
-        return sum(1 for d in self._all if d.state in OPEN_STATES)
 
     def _run(self):
         while not self.world.stopping.is_set():

@@ -401,7 +401,8 @@ class Control:
         return {"released": count}
 
     def drain(self, query, document):
-        left = self.world.deliveries.drain(int(document.get("timeout_ms", 30000)) / 1000)
+        timeout_s = int(document.get("timeout_ms", 30000)) / 1000
+        left = self.world.deliveries.drain(timeout_s, document.get("account"), document.get("order"))
         return {"drained": left == 0, "open": left}
 
     def api_mode(self, query, document):

@@ -91,9 +91,13 @@ def new_id(prefix):
     return prefix + "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(24))
 
 
-def signature(secret, at, body):
+def mac_hex(secret, data):
     """The whole secret is the key, `whsec_` included."""
-    return hmac.new(secret.encode(), str(at).encode() + b"." + body, hashlib.sha256).hexdigest()
+    return hmac.new(secret.encode(), data, hashlib.sha256).hexdigest()
+
+
+def signature(secret, at, body):
+    return mac_hex(secret, str(at).encode() + b"." + body)
 
 
 def parse_form(text):
