@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/store/ask.h"
+
+#include <string.h>
+
+#include "common/store/statement.h"
+
+#include "common/base/banned.h"
+
+static const struct pay_pg_stmt load_stmt = {
+    .name = "ask_load",
+    .sql = "SELECT a.attempt_id, a.payment_id, o.merchant_id, a.psp, a.psp_account, a.method,"
+           " a.status, o.capture_mode, a.amount_minor, a.currency, a.unknown_since,"
+           " a.submitted_at, a.created_at,"
+           " (SELECT g.job_id FROM payfact.psp_request g WHERE g.payment_id = a.payment_id"
+           "  AND g.action_id = a.attempt_id AND g.sending_at IS NOT NULL"
+           "  ORDER BY g.last_send_at DESC LIMIT 1),"
+           " (SELECT array_agg(r.kind::text ORDER BY r.created_at, r.kind) FROM"
+           "  payfact.attempt_reference r WHERE r.attempt_id = a.attempt_id),"
+           " (SELECT array_agg(r.reference::text ORDER BY r.created_at, r.kind) FROM"
+           "  payfact.attempt_reference r WHERE r.attempt_id = a.attempt_id)"
+           " FROM payfact.payment_attempt a JOIN payfact.payment_order o USING (payment_id)"
+           " WHERE a.attempt_id = ANY ($1::text[])",
+    .read_only = true,
+};
+
+enum ask_column {
+    ASK_ATTEMPT,
+    ASK_PAYMENT,
+    ASK_MERCHANT,
+    ASK_PSP,
+    ASK_ACCOUNT,
+    ASK_METHOD,
+    ASK_STATUS,
+    ASK_CAPTURE,
+    ASK_AMOUNT,
+    ASK_CURRENCY,
+    ASK_UNKNOWN_SINCE,
+    ASK_SUBMITTED,
+    ASK_CREATED,
+    ASK_JOB,
+    ASK_REF_KINDS,
+    ASK_REFS
+};
+
+static const struct pay_pg_stmt unknown_stmt = {
+    .name = "ask_unknown",
+    .sql = "SELECT a.psp, a.psp_account, count(*),"
+           " (extract(epoch FROM max(now() - a.unknown_since)) * 1000000)::int8"
+           " FROM payfact.payment_deadline d"
+           " JOIN payfact.payment_attempt a ON a.attempt_id = d.aggregate_id"
+           " WHERE d.kind = 'QUERY' AND a.unknown_since IS NOT NULL"
+           " GROUP BY a.psp, a.psp_account ORDER BY count(*) DESC LIMIT $1::int8",
+    .read_only = true,
+};
+
+static void read_references(const struct pay_pg_result *rows, size_t at, struct pay_arena *arena,
+                            struct pay_store_ask *ask)
+{
+    struct pay_pg_array kinds = pay_pg_array_of(rows, at, ASK_REF_KINDS);
+    struct pay_pg_array texts = pay_pg_array_of(rows, at, ASK_REFS);
+    while (kinds.count > 0 && texts.count > 0) {
+        enum pay_reference_kind kind = PAY_REF_OTHER;
+        (void)pay_reference_kind_parse(pay_pg_array_text(&kinds), &kind); /* A newer kind: OTHER. */
+        const struct pay_str text = pay_arena_str(arena, pay_pg_array_text(&texts));
+        if (ask->reference_count < PAY_STORE_ASK_REFERENCES_MAX && text.ptr != NULL) {
+            ask->references[ask->reference_count++] = (struct pay_reference){kind, text};
+        }
+        if (ask->provider_reference.ptr == NULL &&
+            (kind == PAY_REF_INTENT || kind == PAY_REF_ORDER)) {
+            ask->provider_reference = text;
+        }
+    }
+}
+
+static void read_row(const struct pay_pg_result *rows, size_t at, struct pay_arena *arena,
+                     struct pay_store_ask *ask)
+{
+    pay_store_read_chars(ask->attempt_id, sizeof ask->attempt_id, rows, at, ASK_ATTEMPT);
+    pay_store_read_chars(ask->payment_id, sizeof ask->payment_id, rows, at, ASK_PAYMENT);
+    pay_store_read_chars(ask->merchant_id, sizeof ask->merchant_id, rows, at, ASK_MERCHANT);
+    pay_store_read_chars(ask->psp, sizeof ask->psp, rows, at, ASK_PSP);
+    pay_store_read_chars(ask->psp_account, sizeof ask->psp_account, rows, at, ASK_ACCOUNT);
+    pay_store_read_chars(ask->method, sizeof ask->method, rows, at, ASK_METHOD);
+    (void)pay_attempt_status_parse(pay_pg_text(rows, at, ASK_STATUS), &ask->status); /* A domain. */
+    (void)pay_capture_mode_parse(pay_pg_text(rows, at, ASK_CAPTURE), &ask->capture_mode);
+    ask->amount.amount_minor = pay_pg_int(rows, at, ASK_AMOUNT);
+    pay_store_read_chars(ask->amount.currency, sizeof ask->amount.currency, rows, at, ASK_CURRENCY);
+    ask->unknown_since_us = pay_pg_timestamptz_or(rows, at, ASK_UNKNOWN_SINCE, 0);
+    ask->submitted_at_us = pay_pg_timestamptz_or(rows, at, ASK_SUBMITTED, 0);
+    ask->created_at_us = pay_pg_timestamptz(rows, at, ASK_CREATED);
+    pay_store_read_chars(ask->about_job_id, sizeof ask->about_job_id, rows, at, ASK_JOB);
+    read_references(rows, at, arena, ask);
+}
+
+static size_t find(const struct pay_str *ids, size_t count, struct pay_str id)
+{
+    size_t i = 0;
+    while (i < count && !pay_str_eq(ids[i], id)) {
+        i++;
+    }
+    return i;
+}
+
+enum pay_status pay_store_ask_load(struct pay_store *store, const struct pay_str *attempt_ids,
+                                   size_t count, struct pay_arena *arena,
+                                   struct pay_store_ask *ret_rows, struct pay_err *err)
+{
+    memset(ret_rows, 0, count * sizeof *ret_rows);
+    pay_pg_add_text_array(pay_store_params(store), attempt_ids, count);
+    const enum pay_status status = pay_store_exec(store, &load_stmt, err);
+    if (status != PAY_OK) {
+        return status;
+    }
+    const struct pay_pg_result *rows = pay_store_result(store, 0);
+    for (size_t i = 0; i < pay_pg_rows(rows); i++) {
+        /* The same attempt may have two deadlines in one lease. */
+        for (size_t j = find(attempt_ids, count, pay_pg_text(rows, i, ASK_ATTEMPT)); j < count;
+             j++) {
+            if (pay_str_eq(attempt_ids[j], pay_pg_text(rows, i, ASK_ATTEMPT))) {
+                read_row(rows, i, arena, &ret_rows[j]);
+            }
+        }
+    }
+    pay_store_results_free(store);
+    return PAY_OK;
+}
+
+enum pay_status pay_store_ask_unknown(struct pay_store *store, size_t max,
+                                      struct pay_store_unknown *ret_rows, size_t *ret_count,
+                                      struct pay_err *err)
+{
+    pay_pg_add_int8(pay_store_params(store), (int64_t)max);
+    const enum pay_status status = pay_store_exec(store, &unknown_stmt, err);
+    if (status != PAY_OK) {
+        return status;
+    }
+    const struct pay_pg_result *rows = pay_store_result(store, 0);
+    *ret_count = pay_pg_rows(rows) < max ? pay_pg_rows(rows) : max;
+    for (size_t i = 0; i < *ret_count; i++) {
+        pay_store_read_chars(ret_rows[i].psp, PAY_NAME_SIZE, rows, i, 0);
+        pay_store_read_chars(ret_rows[i].psp_account, PAY_NAME_SIZE, rows, i, 1);
+        ret_rows[i].count = pay_pg_int(rows, i, 2);
+        ret_rows[i].oldest_us = pay_pg_int(rows, i, 3);
+    }
+    pay_store_results_free(store);
+    return PAY_OK;
+}
