@@ -13,8 +13,11 @@
 
 void *pay_mem_new(size_t count, size_t size)
 {
-    /* calloc checks as well, but aborts under the address sanitizer. */
-    return size != 0 && count > SIZE_MAX / size ? NULL : calloc(count, size);
+    if (size != 0 && count > SIZE_MAX / size) {
+        return NULL; /* calloc checks as well, but aborts under the address sanitizer. */
+    }
+    const size_t bytes = count * size;
+    return calloc(1, bytes == 0 ? 1 : bytes); /* NULL means "out of memory" only. */
 }
 
 void *pay_mem_free(void *memory)

@@ -48,7 +48,7 @@ static void every_row(void **state)
 static void agrees_with_the_c_library(void **state)
 {
     (void)state;
-    for (int64_t day = -146097; day < 146097 * 2; day += 7) {
+    for (int64_t day = -146097; day < INT64_C(146097) * 2; day += 7) {
         char got[28];
         char wanted[64];
         struct tm tm;

@@ -104,7 +104,8 @@ static void every_integer_row(void **state)
         int64_t got = -999;
         const bool is_int = pay_str_to_i64(pay_str_of(int_rows[i].text), &got);
         if (is_int != int_rows[i].is_int || got != (is_int ? int_rows[i].value : -999)) {
-            fail_msg("\"%s\": %d %lld", int_rows[i].text, is_int, (long long)got);
+            print_error("\"%s\": %d %lld\n", int_rows[i].text, is_int, (long long)got);
+            fail();
         }
     }
     int64_t got = 0;

@@ -86,9 +86,8 @@ static void every_row(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (pay_ulid_valid(pay_str_of(rows[i].text)) != rows[i].is_valid) {
-            fail_msg("\"%s\"", rows[i].text);
-        }
+        print_message("\"%s\"\n", rows[i].text);
+        assert_int_equal(pay_ulid_valid(pay_str_of(rows[i].text)), rows[i].is_valid);
     }
     assert_false(pay_ulid_valid((struct pay_str){NULL, 0}));
     assert_false(pay_ulid_valid((struct pay_str){"01ARZ3NDEKTSV4RRFFQ69G5FA\0", 26}));
