@@ -34,7 +34,7 @@ const char *pay_dead_reason_name(enum pay_dead_reason reason);
 /** @return reason for a pay_err.code of this folder; OTHER for anything else. */
 enum pay_dead_reason pay_dead_reason_of_code(int codec_code);
 
-struct pay_kafka_header {
+struct pay_dead_header {
     struct pay_str name;
     struct pay_bytes value; /**< Absent: null. Header payfact-secrets is left out by the maker. */
 };
@@ -47,7 +47,7 @@ struct pay_dead_letter {
     int partition;
     int64_t offset;
     struct pay_bytes key; /**< Absent: null. */
-    const struct pay_kafka_header *headers;
+    const struct pay_dead_header *headers;
     size_t header_count;
     struct pay_bytes value;         /**< Absent where it is sealed, or null. */
     struct pay_sealed sealed_value; /**< Where it may hold raw PSP data. */
