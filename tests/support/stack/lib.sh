@@ -4,9 +4,9 @@
 # STACK_CACHE holds what is downloaded and kept between runs; what runs gets a folder of its own from the caller.
 # shellcheck disable=SC2034
 STACK_HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-STACK_CACHE=${PAYFACT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/payfact}
+STACK_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/payfact
 mkdir -p "$STACK_CACHE"
-STACK_CACHE=$(cd "$STACK_CACHE" && pwd)
+STACK_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/payfact
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() {
