@@ -12,9 +12,10 @@
 #include "common/core/types.h"
 #include "common/store/store.h"
 
-#define PAY_STORE_AGGREGATE_SIZE 300 /**< psp/psp_account/transport_key of an orphan is longest. \
-                                      */
-#define PAY_STORE_LEASES_MAX 1000    /**< Rows of one lease call. */
+#define PAY_STORE_AGGREGATE_SIZE                                                              \
+    300                           /**< psp/psp_account/transport_key of an orphan is longest. \
+                                   */
+#define PAY_STORE_LEASES_MAX 1000 /**< Rows of one lease call. */
 
 struct pay_store_deadline {
     enum pay_deadline_kind kind;

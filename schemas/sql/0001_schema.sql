@@ -126,6 +126,8 @@ CREATE TABLE payment_attempt (
     version                  bigint NOT NULL DEFAULT 1 CHECK (version > 0),             -- raised only when this row changes
     query_count              integer NOT NULL DEFAULT 0,
     not_found_count          integer NOT NULL DEFAULT 0,    -- in a row
+    not_found_from           timestamptz,                   -- when the first of that row was asked (ingest's clock); a later send starts it again
+    known_at                 timestamptz,                   -- when a fact or a reference first proved that the PSP has it
     unknown_since            timestamptz,
     submitted_at             timestamptz,
     action_no                smallint NOT NULL DEFAULT 0,   -- actions handed to the customer so far; 0 = none ever

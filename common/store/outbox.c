@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/store/outbox.h"
+
+#include <stddef.h>
+
+#include "common/base/assert.h"
+#include "common/base/buf.h"
+#include "common/store/statement.h"
+
+#include "common/base/banned.h"
+
+#define ROW(member_) offsetof(struct pay_store_outbox_row, member_)
+#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
+#define HEADERS_BYTES_MAX 8192 /**< Of one row, joined. */
+
+/* Until COMMIT nobody else draws an id of these shards: they become visible in order. */
+static const struct pay_pg_stmt lock_shards = {
+    .name = "outbox_lock",
+    .sql = "SELECT pg_advisory_xact_lock(1885436262, shard) FROM unnest($1::int4[]) AS shard",
+};
+
+/* Headers travel as one text, because an array of arrays must be rectangular. */
+static const struct pay_pg_stmt insert_outbox = {
+    .name = "outbox_insert",
+    .sql = "INSERT INTO payfact.payment_outbox (shard, topic, key, payload, headers, created_at)"
+           " SELECT u.shard, u.topic, u.key, u.payload, string_to_array(u.headers, chr(31)), now()"
+           " FROM unnest($1::int2[], $2::text[], $3::text[], $4::bytea[], $5::text[])"
+           " WITH ORDINALITY AS u(shard, topic, key, payload, headers, n) ORDER BY u.n",
+};
+
+static const struct pay_column insert_columns[] = {
+    {PAY_COLUMN_INT2, ROW(shard), NULL},
+    {PAY_COLUMN_STR, ROW(topic), NULL},
+    {PAY_COLUMN_STR, ROW(key), NULL},
+    {PAY_COLUMN_BYTES, ROW(payload), NULL},
+};
+
+static enum pay_status queue_locks(struct pay_store *store,
+                                   const struct pay_store_outbox_row *const *rows, size_t count,
+                                   struct pay_err *err)
+{
+    struct pay_pg_params *params = pay_store_params(store);
+    pay_pg_array_begin(params, PAY_PG_INT4);
+    int last = -1;
+    for (size_t i = 0; i < count; i++) {
+        PAY_ASSERT(rows[i]->shard >= last);
+        if (rows[i]->shard != last) {
+            last = rows[i]->shard;
+            pay_pg_add_int4(params, last);
+        }
+    }
+    pay_pg_array_end(params);
+    return pay_store_queue(store, &lock_shards, PAY_STORE_ANY_COUNT, err);
+}
+
+static void join_headers(struct pay_buf *buf, const struct pay_store_outbox_row *row)
+{
+    pay_buf_reset(buf);
+    for (size_t i = 0; i < row->header_count; i++) {
+        if (i > 0) {
+            pay_buf_add_char(buf, '\x1f');
+        }
+        pay_buf_add_str(buf, row->headers[i].name);
+        pay_buf_add_char(buf, '\x1f');
+        pay_buf_add_str(buf, row->headers[i].value);
+    }
+}
+
+static enum pay_status add_headers(struct pay_store *store,
+                                   const struct pay_store_outbox_row *const *rows, size_t count,
+                                   struct pay_err *err)
+{
+    struct pay_pg_params *params = pay_store_more_params(store);
+    struct pay_buf buf = pay_buf_make(HEADERS_BYTES_MAX);
+    enum pay_status status = PAY_OK;
+    pay_pg_array_begin(params, PAY_PG_TEXT);
+    for (size_t i = 0; i < count && status == PAY_OK; i++) {
+        join_headers(&buf, rows[i]);
+        if (buf.failed) {
+            status = pay_err_set(err, PAY_REJECT, 0, "store.outbox", "headers are too long");
+        }
+        struct pay_str joined = pay_buf_str(&buf);
+        pay_pg_add_text(params, joined.ptr == NULL ? PAY_STR("") : joined);
+    }
+    pay_pg_array_end(params);
+    pay_buf_free(&buf);
+    return status;
+}
+
+enum pay_status pay_store_outbox_add(struct pay_store *store,
+                                     const struct pay_store_outbox_row *const *rows, size_t count,
+                                     struct pay_err *err)
+{
+    if (count == 0) {
+        return PAY_OK;
+    }
+    enum pay_status status = queue_locks(store, rows, count, err);
+    if (status != PAY_OK) {
+        return status;
+    }
+    pay_store_add_columns(store, insert_columns, COUNT(insert_columns), (const void *const *)rows,
+                          count);
+    status = add_headers(store, rows, count, err);
+    return status != PAY_OK ? status : pay_store_queue(store, &insert_outbox, (int64_t)count, err);
+}

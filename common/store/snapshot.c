@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/store/snapshot.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/store/statement.h"
+
+#include "common/base/banned.h"
+
+#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
+
+/* Every statement of a load takes $1 = payment ids and answers payment_id as column 0, sorted. */
+static const struct pay_pg_stmt load_orders = {
+    .name = "load_orders",
+    .sql = "SELECT payment_id::text, merchant_id, merchant_order_no, amount_minor, currency::text,"
+           " capture_mode, status::text, reason_code, intent, intent_command_id, intent_route_no,"
+           " failover_until, expires_at, retry_until_expiry, expiry_asked, version, event_sequence,"
+           " attempt_count, created_by, created_at"
+           " FROM payfact.payment_order WHERE payment_id = ANY ($1::text[]) ORDER BY payment_id",
+    .read_only = true,
+};
+
+static const struct pay_pg_stmt load_routes = {
+    .name = "load_routes",
+    .sql = "SELECT r.payment_id::text, r.psp, r.psp_account, r.method, r.failover_on_not_found,"
+           " EXISTS (SELECT 1 FROM payfact.route_pause AS p WHERE p.psp = r.psp"
+           " AND p.psp_account = r.psp_account AND p.method IN ('', r.method))"
+           " FROM payfact.payment_route AS r WHERE r.payment_id = ANY ($1::text[])"
+           " ORDER BY r.payment_id, r.route_no",
+    .read_only = true,
+};
+
+static const struct pay_pg_stmt load_attempts = {
+    .name = "load_attempts",
+    .sql = "SELECT a.payment_id::text, a.attempt_id::text, a.attempt_no, a.route_no, a.psp,"
+           " a.psp_account, a.method, a.amount_minor, a.currency::text, a.status::text, a.live,"
+           " a.result_certainty::int2, a.last_accepted_event_id, a.version, a.query_count,"
+           " a.not_found_count, a.unknown_since, a.submitted_at, a.action_no, a.confirm_no,"
+           " a.cancel_no, a.action_expires_at, a.psp_expires_at, a.authorization_expires_at,"
+           " a.cancel_cause, a.failure_class::text, a.failure_code, a.created_at,"
+           " m.authorized_minor, m.capture_reserved_minor, m.captured_minor,"
+           " m.refund_reserved_minor, m.refunded_minor, m.withdrawn_minor, a.not_found_from, "
+           "a.known_at"
+           " FROM payfact.payment_attempt AS a JOIN payfact.payment_amount AS m USING (attempt_id)"
+           " WHERE a.payment_id = ANY ($1::text[]) ORDER BY a.payment_id, a.attempt_no",
+    .read_only = true,
+};
+
+static const struct pay_pg_stmt load_gates = {
+    .name = "load_gates",
+    .sql = "SELECT payment_id::text, job_id, action_id::text, kind, not_after, sending_at, sends,"
+           " last_send_at, closed_at, finished_at IS NOT NULL, replay_until"
+           " FROM payfact.psp_request WHERE payment_id = ANY ($1::text[])"
+           " ORDER BY payment_id, job_id",
+    .read_only = true,
+};
+
+static const struct pay_pg_stmt load_references = {
+    .name = "load_references",
+    .sql = "SELECT a.payment_id::text, r.attempt_id::text, r.kind, r.reference, r.created_at"
+           " FROM payfact.attempt_reference AS r"
+           " JOIN payfact.payment_attempt AS a USING (attempt_id)"
+           " WHERE a.payment_id = ANY ($1::text[])"
+           " ORDER BY a.payment_id, r.attempt_id, r.kind, r.reference",
+    .read_only = true,
+};
+
+static const struct pay_pg_stmt load_cases = {
+    .name = "load_cases",
+    .sql = "SELECT payment_id, case_id, kind, aggregate_id, status = 'OPEN', case_no,"
+           " coalesce(proposed_refund_minor, 0)"
+           " FROM payfact.manual_case WHERE payment_id = ANY ($1::text[])"
+           " ORDER BY payment_id, case_id",
+    .read_only = true,
+};
+
+static const struct pay_pg_stmt load_now = {
+    .name = "load_now",
+    .sql = "SELECT now()",
+    .read_only = true,
+};
+
+static const struct pay_pg_stmt load_dues = {
+    .name = "load_dues",
+    .sql = "SELECT u.n - 1, d.due_at FROM unnest($1::text[], $2::text[]) WITH ORDINALITY"
+           " AS u(id, kind, n) JOIN payfact.payment_deadline AS d"
+           " ON d.aggregate_id = u.id AND d.kind = u.kind",
+    .read_only = true,
+};
+
+static const struct pay_column due_columns[] = {
+    {PAY_COLUMN_STR, offsetof(struct pay_store_due_ask, aggregate_id), NULL},
+    {PAY_COLUMN_NAME, offsetof(struct pay_store_due_ask, kind), pay_column_deadline_kind},
+};
+
+static const struct pay_pg_stmt load_order_nos = {
+    .name = "load_order_nos",
+    .sql = "SELECT u.n - 1 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY"
+           " AS u(merchant, no, payment, n) JOIN payfact.payment_order AS o"
+           " ON o.merchant_id = u.merchant AND o.merchant_order_no = u.no"
+           " WHERE o.payment_id <> u.payment",
+    .read_only = true,
+};
+
+static const struct pay_column order_no_columns[] = {
+    {PAY_COLUMN_STR, offsetof(struct pay_store_order_no_ask, merchant_id), NULL},
+    {PAY_COLUMN_STR, offsetof(struct pay_store_order_no_ask, merchant_order_no), NULL},
+    {PAY_COLUMN_STR, offsetof(struct pay_store_order_no_ask, payment_id), NULL},
+};
+
+static const struct pay_pg_stmt load_pauses = {
+    .name = "load_pauses",
+    .sql = "SELECT DISTINCT u.n - 1 FROM unnest($1::text[], $2::text[], $3::text[])"
+           " WITH ORDINALITY AS u(psp, account, method, n) JOIN payfact.route_pause AS p"
+           " ON p.psp = u.psp AND p.psp_account = u.account AND p.method IN ('', u.method)",
+    .read_only = true,
+};
+
+static const struct pay_column pause_columns[] = {
+    {PAY_COLUMN_STR, offsetof(struct pay_store_pause_ask, psp), NULL},
+    {PAY_COLUMN_STR, offsetof(struct pay_store_pause_ask, psp_account), NULL},
+    {PAY_COLUMN_STR, offsetof(struct pay_store_pause_ask, method), NULL},
+};
+
+static void read_order(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
+{
+    struct pay_order *order = &snapshot->order;
+    order->exists = true;
+    pay_store_read_chars(order->merchant_id, sizeof(order->merchant_id), r, row, 1);
+    pay_store_read_chars(order->merchant_order_no, sizeof(order->merchant_order_no), r, row, 2);
+    order->amount.amount_minor = pay_pg_int(r, row, 3);
+    pay_store_read_chars(order->amount.currency, sizeof(order->amount.currency), r, row, 4);
+    bool known = pay_capture_mode_parse(pay_pg_text(r, row, 5), &order->capture_mode) &&
+                 pay_order_status_parse(pay_pg_text(r, row, 6), &order->status) &&
+                 pay_intent_parse(pay_pg_text(r, row, 8), &order->intent);
+    PAY_ASSERT(known); /* the table's CHECKs have the same lists */
+    pay_store_read_chars(order->reason_code, sizeof(order->reason_code), r, row, 7);
+    pay_store_read_chars(order->intent_command_id, sizeof(order->intent_command_id), r, row, 9);
+    order->intent_route_no = (int)pay_pg_int(r, row, 10);
+    order->failover_until_us = pay_pg_timestamptz(r, row, 11);
+    order->expires_at_us = pay_pg_timestamptz(r, row, 12);
+    order->retry_until_expiry = pay_pg_bool(r, row, 13);
+    order->expiry_asked = pay_pg_bool(r, row, 14);
+    order->version = pay_pg_int(r, row, 15);
+    order->event_sequence = pay_pg_int(r, row, 16);
+    order->attempt_count = (int)pay_pg_int(r, row, 17);
+    pay_store_read_chars(order->created_by, sizeof(order->created_by), r, row, 18);
+    order->created_at_us = pay_pg_timestamptz(r, row, 19);
+}
+
+static void read_route(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
+{
+    struct pay_route *route = &snapshot->routes[snapshot->route_count++];
+    pay_store_read_chars(route->psp, sizeof(route->psp), r, row, 1);
+    pay_store_read_chars(route->psp_account, sizeof(route->psp_account), r, row, 2);
+    pay_store_read_chars(route->method, sizeof(route->method), r, row, 3);
+    route->failover_on_not_found = pay_pg_bool(r, row, 4);
+    route->paused = pay_pg_bool(r, row, 5);
+}
+
+static void read_attempt_state(struct pay_attempt *attempt, const struct pay_pg_result *r,
+                               size_t row)
+{
+    bool known = pay_attempt_status_parse(pay_pg_text(r, row, 9), &attempt->status);
+    known = known && (pay_pg_is_null(r, row, 24) ||
+                      pay_cancel_cause_parse(pay_pg_text(r, row, 24), &attempt->cancel_cause));
+    known = known && (pay_pg_is_null(r, row, 25) ||
+                      pay_failure_class_parse(pay_pg_text(r, row, 25), &attempt->failure_class));
+    PAY_ASSERT(known); /* the table's CHECKs have the same lists */
+    attempt->live = pay_pg_bool(r, row, 10);
+    attempt->result_certainty = (enum pay_evidence)pay_pg_int(r, row, 11);
+    attempt->version = pay_pg_int(r, row, 13);
+    attempt->query_count = (int)pay_pg_int(r, row, 14);
+    attempt->not_found_count = (int)pay_pg_int(r, row, 15);
+    attempt->unknown_since_us = pay_pg_timestamptz_or(r, row, 16, 0);
+    attempt->submitted_at_us = pay_pg_timestamptz_or(r, row, 17, 0);
+    attempt->action_no = (int)pay_pg_int(r, row, 18);
+    attempt->confirm_no = (int)pay_pg_int(r, row, 19);
+    attempt->cancel_no = (int)pay_pg_int(r, row, 20);
+    attempt->action_expires_at_us = pay_pg_timestamptz_or(r, row, 21, 0);
+    attempt->psp_expires_at_us = pay_pg_timestamptz_or(r, row, 22, 0);
+    attempt->authorization_expires_at_us = pay_pg_timestamptz_or(r, row, 23, 0);
+    attempt->created_at_us = pay_pg_timestamptz(r, row, 27);
+    attempt->not_found_from_us = pay_pg_timestamptz_or(r, row, 34, 0);
+    attempt->known_at_us = pay_pg_timestamptz_or(r, row, 35, 0);
+}
+
+static void read_attempt(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
+{
+    struct pay_attempt *attempt = &snapshot->attempts[snapshot->attempt_count++];
+    pay_store_read_chars(attempt->attempt_id, sizeof(attempt->attempt_id), r, row, 1);
+    attempt->attempt_no = (int)pay_pg_int(r, row, 2);
+    attempt->route_no = (int)pay_pg_int(r, row, 3);
+    pay_store_read_chars(attempt->psp, sizeof(attempt->psp), r, row, 4);
+    pay_store_read_chars(attempt->psp_account, sizeof(attempt->psp_account), r, row, 5);
+    pay_store_read_chars(attempt->method, sizeof(attempt->method), r, row, 6);
+    attempt->amount.amount_minor = pay_pg_int(r, row, 7);
+    pay_store_read_chars(attempt->amount.currency, sizeof(attempt->amount.currency), r, row, 8);
+    pay_store_read_chars(attempt->last_accepted_event_id, sizeof(attempt->last_accepted_event_id),
+                         r, row, 12);
+    pay_store_read_chars(attempt->failure_code, sizeof(attempt->failure_code), r, row, 26);
+    read_attempt_state(attempt, r, row);
+    attempt->amounts = (struct pay_amounts){
+        .authorized = pay_pg_int(r, row, 28),
+        .capture_reserved = pay_pg_int(r, row, 29),
+        .captured = pay_pg_int(r, row, 30),
+        .refund_reserved = pay_pg_int(r, row, 31),
+        .refunded = pay_pg_int(r, row, 32),
+        .withdrawn = pay_pg_int(r, row, 33),
+    };
+}
+
+static void read_gate(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
+{
+    struct pay_gate *gate = &snapshot->gates[snapshot->gate_count++];
+    pay_store_read_chars(gate->job_id, sizeof(gate->job_id), r, row, 1);
+    pay_store_read_chars(gate->action_id, sizeof(gate->action_id), r, row, 2);
+    bool known = pay_job_kind_parse(pay_pg_text(r, row, 3), &gate->kind);
+    PAY_ASSERT(known);
+    gate->not_after_us = pay_pg_timestamptz(r, row, 4);
+    gate->sending_at_us = pay_pg_timestamptz_or(r, row, 5, 0);
+    gate->sends = (int)pay_pg_int(r, row, 6);
+    gate->last_send_at_us = pay_pg_timestamptz_or(r, row, 7, 0);
+    gate->closed_at_us = pay_pg_timestamptz_or(r, row, 8, 0);
+    gate->finished = pay_pg_bool(r, row, 9);
+    gate->replay_until_us = pay_pg_timestamptz_or(r, row, 10, 0);
+}
+
+static void read_reference(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
+{
+    struct pay_str attempt_id = pay_pg_text(r, row, 1);
+    for (size_t i = 0; i < snapshot->attempt_count; i++) {
+        if (pay_str_eq_c(attempt_id, snapshot->attempts[i].attempt_id)) {
+            struct pay_bound_reference *ref = &snapshot->references[snapshot->reference_count++];
+            ref->attempt_index = (int)i;
+            bool known = pay_reference_kind_parse(pay_pg_text(r, row, 2), &ref->kind);
+            PAY_ASSERT(known);
+            pay_store_read_chars(ref->reference, sizeof(ref->reference), r, row, 3);
+            ref->bound_at_us = pay_pg_timestamptz(r, row, 4);
+            return;
+        }
+    }
+    /* Its attempt was committed after the attempts were read: the version is old, the CAS fails. */
+}
+
+static void read_case(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
+{
+    struct pay_case *item = &snapshot->cases[snapshot->case_count++];
+    pay_store_read_chars(item->case_id, sizeof(item->case_id), r, row, 1);
+    bool known = pay_case_kind_parse(pay_pg_text(r, row, 2), &item->kind);
+    PAY_ASSERT(known);
+    pay_store_read_chars(item->aggregate_id, sizeof(item->aggregate_id), r, row, 3);
+    item->open = pay_pg_bool(r, row, 4);
+    item->number = (int)pay_pg_int(r, row, 5);
+    item->proposed_refund_minor = pay_pg_int(r, row, 6);
+}
+
+/* ---- room ---- */
+
+/* What one decision may append at most (decide.h: effects and history are bounded as well). */
+enum { SPARE_ATTEMPTS = 2, SPARE_GATES = 6, SPARE_REFERENCES = 10, SPARE_CASES = 6 };
+
+static bool grow(struct pay_arena *arena, void **items, size_t count, size_t *cap, size_t want,
+                 size_t size)
+{
+    if (*cap >= want) {
+        return true;
+    }
+    void *more = pay_arena_array(arena, want, size);
+    if (more == NULL) {
+        return false;
+    }
+    if (count > 0) {
+        memcpy(more, *items, count * size);
+    }
+    *items = more;
+    *cap = want;
+    return true;
+}
+
+bool pay_store_snapshot_reserve(struct pay_arena *arena, struct pay_snapshot *snapshot)
+{
+    void *routes = snapshot->routes, *attempts = snapshot->attempts, *gates = snapshot->gates;
+    void *references = snapshot->references, *cases = snapshot->cases;
+    bool fits =
+        grow(arena, &routes, snapshot->route_count, &snapshot->route_cap, PAY_ROUTES_MAX,
+             sizeof(struct pay_route)) &&
+        grow(arena, &attempts, snapshot->attempt_count, &snapshot->attempt_cap,
+             snapshot->attempt_count + SPARE_ATTEMPTS, sizeof(struct pay_attempt)) &&
+        grow(arena, &gates, snapshot->gate_count, &snapshot->gate_cap,
+             snapshot->gate_count + SPARE_GATES, sizeof(struct pay_gate)) &&
+        grow(arena, &references, snapshot->reference_count, &snapshot->reference_cap,
+             snapshot->reference_count + SPARE_REFERENCES, sizeof(struct pay_bound_reference)) &&
+        grow(arena, &cases, snapshot->case_count, &snapshot->case_cap,
+             snapshot->case_count + SPARE_CASES, sizeof(struct pay_case));
+    snapshot->routes = routes;
+    snapshot->attempts = attempts;
+    snapshot->gates = gates;
+    snapshot->references = references;
+    snapshot->cases = cases;
+    return fits;
+}
+
+/* ---- one load ---- */
+
+enum load_part {
+    PART_ORDERS,
+    PART_ROUTES,
+    PART_ATTEMPTS,
+    PART_GATES,
+    PART_REFERENCES,
+    PART_CASES,
+    PART_NOW,
+    PART_COUNT
+};
+
+typedef void read_fn(struct pay_snapshot *, const struct pay_pg_result *, size_t);
+
+static size_t *part_cap(struct pay_snapshot *snapshot, enum load_part part)
+{
+    switch (part) {
+    case PART_ROUTES:
+        return &snapshot->route_cap;
+    case PART_ATTEMPTS:
+        return &snapshot->attempt_cap;
+    case PART_GATES:
+        return &snapshot->gate_cap;
+    case PART_REFERENCES:
+        return &snapshot->reference_cap;
+    case PART_CASES:
+        return &snapshot->case_cap;
+    default:
+        return NULL;
+    }
+}
+
+/* Both the rows and the snapshots are sorted by payment id (COLLATE "C" is memcmp's order). */
+static struct pay_snapshot *find(const struct pay_store_load *load, size_t *at, struct pay_str id)
+{
+    while (*at < load->count && !pay_str_eq_c(id, load->snapshots[*at]->order.payment_id)) {
+        *at += 1;
+    }
+    PAY_ASSERT(*at < load->count);
+    return load->snapshots[*at];
+}
+
+static enum pay_status count_rows(const struct pay_store_load *load, struct pay_store *store,
+                                  struct pay_err *err)
+{
+    for (enum load_part part = PART_ROUTES; part < PART_NOW; part++) {
+        const struct pay_pg_result *result = pay_store_result(store, part);
+        size_t at = 0;
+        for (size_t row = 0; row < pay_pg_rows(result); row++) {
+            size_t *cap = part_cap(find(load, &at, pay_pg_text(result, row, 0)), part);
+            *cap += 1;
+            if (*cap > PAY_STORE_ROWS_PER_PAYMENT_MAX) {
+                return pay_err_set(err, PAY_REJECT, 0, "store.load",
+                                   "a payment has too many rows of one kind");
+            }
+        }
+    }
+    return PAY_OK;
+}
+
+static bool make_room(struct pay_arena *arena, struct pay_snapshot *snapshot)
+{
+    snapshot->routes = pay_arena_array(arena, PAY_ROUTES_MAX, sizeof(struct pay_route));
+    snapshot->route_cap = PAY_ROUTES_MAX;
+    snapshot->attempt_cap += SPARE_ATTEMPTS;
+    snapshot->attempts = pay_arena_array(arena, snapshot->attempt_cap, sizeof(struct pay_attempt));
+    snapshot->gate_cap += SPARE_GATES;
+    snapshot->gates = pay_arena_array(arena, snapshot->gate_cap, sizeof(struct pay_gate));
+    snapshot->reference_cap += SPARE_REFERENCES;
+    snapshot->references =
+        pay_arena_array(arena, snapshot->reference_cap, sizeof(struct pay_bound_reference));
+    snapshot->case_cap += SPARE_CASES;
+    snapshot->cases = pay_arena_array(arena, snapshot->case_cap, sizeof(struct pay_case));
+    return snapshot->routes != NULL && snapshot->attempts != NULL && snapshot->gates != NULL &&
+           snapshot->references != NULL && snapshot->cases != NULL;
+}
+
+static enum pay_status read_parts(struct pay_store *store, struct pay_arena *arena,
+                                  const struct pay_store_load *load, struct pay_err *err)
+{
+    static read_fn *const readers[PART_NOW] = {
+        [PART_ORDERS] = read_order,         [PART_ROUTES] = read_route,
+        [PART_ATTEMPTS] = read_attempt,     [PART_GATES] = read_gate,
+        [PART_REFERENCES] = read_reference, [PART_CASES] = read_case,
+    };
+    enum pay_status status = count_rows(load, store, err);
+    for (size_t i = 0; i < load->count && status == PAY_OK; i++) {
+        if (!make_room(arena, load->snapshots[i])) {
+            status = pay_err_set(err, PAY_RETRY, 0, "store.load", "the arena is full");
+        }
+    }
+    for (enum load_part part = PART_ORDERS; part < PART_NOW && status == PAY_OK; part++) {
+        const struct pay_pg_result *result = pay_store_result(store, part);
+        size_t at = 0;
+        for (size_t row = 0; row < pay_pg_rows(result); row++) {
+            readers[part](find(load, &at, pay_pg_text(result, row, 0)), result, row);
+        }
+    }
+    return status;
+}
+
+static void read_asks(struct pay_store *store, const struct pay_store_load *load, size_t at)
+{
+    if (load->due_count > 0) {
+        const struct pay_pg_result *result = pay_store_result(store, at++);
+        for (size_t row = 0; row < pay_pg_rows(result); row++) {
+            load->dues[pay_pg_int(result, row, 0)]->row_due_at_us =
+                pay_pg_timestamptz(result, row, 1);
+        }
+    }
+    if (load->order_no_count > 0) {
+        const struct pay_pg_result *result = pay_store_result(store, at++);
+        for (size_t row = 0; row < pay_pg_rows(result); row++) {
+            load->order_nos[pay_pg_int(result, row, 0)]->taken = true;
+        }
+    }
+    if (load->pause_count > 0) {
+        const struct pay_pg_result *result = pay_store_result(store, at++);
+        for (size_t row = 0; row < pay_pg_rows(result); row++) {
+            load->pauses[pay_pg_int(result, row, 0)]->paused = true;
+        }
+    }
+}
+
+static enum pay_status queue_parts(struct pay_store *store, const struct pay_store_load *load,
+                                   struct pay_err *err)
+{
+    static const struct pay_pg_stmt *const stmts[PART_COUNT] = {
+        [PART_ORDERS] = &load_orders,         [PART_ROUTES] = &load_routes,
+        [PART_ATTEMPTS] = &load_attempts,     [PART_GATES] = &load_gates,
+        [PART_REFERENCES] = &load_references, [PART_CASES] = &load_cases,
+    };
+    struct pay_pg_params *params = pay_store_params(store);
+    pay_pg_array_begin(params, PAY_PG_TEXT);
+    for (size_t i = 0; i < load->count; i++) {
+        pay_pg_add_text_c(params, load->snapshots[i]->order.payment_id);
+    }
+    pay_pg_array_end(params);
+    enum pay_status status = PAY_OK;
+    for (enum load_part part = PART_ORDERS; part < PART_NOW && status == PAY_OK; part++) {
+        status = pay_store_queue(store, stmts[part], PAY_STORE_ANY_COUNT, err);
+    }
+    if (status == PAY_OK) {
+        (void)pay_store_params(store); /* now() takes none */
+        status = pay_store_queue(store, &load_now, PAY_STORE_ANY_COUNT, err);
+    }
+    return status;
+}
+
+static enum pay_status queue_ask(struct pay_store *store, const struct pay_pg_stmt *stmt,
+                                 const struct pay_column *columns, size_t column_count,
+                                 const void *const *rows, size_t count, struct pay_err *err)
+{
+    if (count == 0) {
+        return PAY_OK;
+    }
+    pay_store_add_columns(store, columns, column_count, rows, count);
+    return pay_store_queue(store, stmt, PAY_STORE_ANY_COUNT, err);
+}
+
+static enum pay_status queue_load(struct pay_store *store, const struct pay_store_load *load,
+                                  struct pay_err *err)
+{
+    enum pay_status status = queue_parts(store, load, err);
+    if (status == PAY_OK) {
+        status = queue_ask(store, &load_dues, due_columns, COUNT(due_columns),
+                           (const void *const *)load->dues, load->due_count, err);
+    }
+    if (status == PAY_OK) {
+        status = queue_ask(store, &load_order_nos, order_no_columns, COUNT(order_no_columns),
+                           (const void *const *)load->order_nos, load->order_no_count, err);
+    }
+    if (status == PAY_OK) {
+        status = queue_ask(store, &load_pauses, pause_columns, COUNT(pause_columns),
+                           (const void *const *)load->pauses, load->pause_count, err);
+    }
+    return status;
+}
+
+/* Empty, but for its id: what was decided on the former reading is forgotten. */
+static void forget(struct pay_snapshot *snapshot)
+{
+    char payment_id[PAY_PAYMENT_ID_SIZE];
+    memcpy(payment_id, snapshot->order.payment_id, sizeof(payment_id));
+    *snapshot = (struct pay_snapshot){.order = {.intent_route_no = -1}};
+    memcpy(snapshot->order.payment_id, payment_id, sizeof(payment_id));
+}
+
+enum pay_status pay_store_snapshot_load(struct pay_store *store, struct pay_arena *arena,
+                                        struct pay_store_load *load, struct pay_err *err)
+{
+    for (size_t i = 0; i < load->count; i++) {
+        forget(load->snapshots[i]);
+    }
+    enum pay_status status = queue_load(store, load, err);
+    if (status == PAY_OK) {
+        status = pay_store_run(store, err);
+    }
+    if (status == PAY_OK) {
+        status = read_parts(store, arena, load, err);
+    }
+    if (status == PAY_OK) {
+        load->now_us = pay_pg_timestamptz(pay_store_result(store, PART_NOW), 0, 0);
+        read_asks(store, load, PART_COUNT);
+    }
+    pay_store_results_free(store);
+    return status;
+}
+
+/* ---- what jobs need ---- */
+
+static const struct pay_pg_stmt load_params = {
+    .name = "load_params",
+    .sql = "SELECT u.n - 1, r.params, r.params_key_id, r.params_bound_to"
+           " FROM unnest($1::text[], $2::int2[]) WITH ORDINALITY AS u(payment, no, n)"
+           " JOIN payfact.payment_route AS r ON r.payment_id = u.payment AND r.route_no = u.no"
+           " WHERE r.params IS NOT NULL",
+    .read_only = true,
+};
+
+static const struct pay_column params_columns[] = {
+    {PAY_COLUMN_STR, offsetof(struct pay_store_params_ask, payment_id), NULL},
+    {PAY_COLUMN_INT2, offsetof(struct pay_store_params_ask, route_no), NULL},
+};
+
+static const struct pay_pg_stmt load_details = {
+    .name = "load_details",
+    .sql = "SELECT u.n - 1, o.description, o.traceparent"
+           " FROM unnest($1::text[]) WITH ORDINALITY AS u(payment, n)"
+           " JOIN payfact.payment_order AS o ON o.payment_id = u.payment",
+    .read_only = true,
+};
+
+static const struct pay_column detail_columns[] = {
+    {PAY_COLUMN_STR, offsetof(struct pay_store_order_detail, payment_id), NULL},
+};
+
+static const struct pay_pg_stmt load_redirects = {
+    .name = "load_redirects",
+    .sql = "SELECT DISTINCT ON (u.n) u.n - 1, r.data, r.key_id, r.bound_to"
+           " FROM unnest($1::text[]) WITH ORDINALITY AS u(attempt, n)"
+           " JOIN payfact.attempt_redirect AS r ON r.attempt_id = u.attempt"
+           " ORDER BY u.n, r.action_no DESC, r.created_at DESC",
+    .read_only = true,
+};
+
+static const struct pay_column redirect_columns[] = {
+    {PAY_COLUMN_STR, offsetof(struct pay_store_redirect_ask, attempt_id), NULL},
+};
+
+static void read_params(struct pay_store *store, struct pay_arena *arena,
+                        const struct pay_store_job_load *load, size_t *at)
+{
+    const struct pay_pg_result *result = pay_store_result(store, (*at)++);
+    for (size_t row = 0; row < pay_pg_rows(result); row++) {
+        struct pay_store_params_ask *ask = load->params[pay_pg_int(result, row, 0)];
+        ask->found = true;
+        ask->params = pay_store_read_bytes(arena, result, row, 1);
+        ask->key_id = pay_store_read_str(arena, result, row, 2);
+        ask->bound_to = pay_store_read_str(arena, result, row, 3);
+    }
+}
+
+static void read_details(struct pay_store *store, struct pay_arena *arena,
+                         const struct pay_store_job_load *load, size_t *at)
+{
+    const struct pay_pg_result *result = pay_store_result(store, (*at)++);
+    for (size_t row = 0; row < pay_pg_rows(result); row++) {
+        struct pay_store_order_detail *detail = load->details[pay_pg_int(result, row, 0)];
+        detail->description = pay_store_read_str(arena, result, row, 1);
+        detail->traceparent = pay_store_read_str(arena, result, row, 2);
+    }
+}
+
+static void read_redirects(struct pay_store *store, struct pay_arena *arena,
+                           const struct pay_store_job_load *load, size_t *at)
+{
+    const struct pay_pg_result *result = pay_store_result(store, (*at)++);
+    for (size_t row = 0; row < pay_pg_rows(result); row++) {
+        struct pay_store_redirect_ask *ask = load->redirects[pay_pg_int(result, row, 0)];
+        ask->found = true;
+        ask->data = pay_store_read_bytes(arena, result, row, 1);
+        ask->key_id = pay_store_read_str(arena, result, row, 2);
+        ask->bound_to = pay_store_read_str(arena, result, row, 3);
+    }
+}
+
+enum pay_status pay_store_job_load(struct pay_store *store, struct pay_arena *arena,
+                                   const struct pay_store_job_load *load, struct pay_err *err)
+{
+    enum pay_status status = queue_ask(store, &load_params, params_columns, COUNT(params_columns),
+                                       (const void *const *)load->params, load->params_count, err);
+    if (status == PAY_OK) {
+        status = queue_ask(store, &load_details, detail_columns, COUNT(detail_columns),
+                           (const void *const *)load->details, load->detail_count, err);
+    }
+    if (status == PAY_OK) {
+        status = queue_ask(store, &load_redirects, redirect_columns, COUNT(redirect_columns),
+                           (const void *const *)load->redirects, load->redirect_count, err);
+    }
+    if (status == PAY_OK) {
+        status = pay_store_run(store, err);
+    }
+    if (status == PAY_OK) {
+        size_t at = 0;
+        if (load->params_count > 0) {
+            read_params(store, arena, load, &at);
+        }
+        if (load->detail_count > 0) {
+            read_details(store, arena, load, &at);
+        }
+        if (load->redirect_count > 0) {
+            read_redirects(store, arena, load, &at);
+        }
+    }
+    pay_store_results_free(store);
+    return status;
+}
