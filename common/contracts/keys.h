@@ -46,8 +46,8 @@ PAY_MUST_CHECK bool pay_transport_key_poison(char dst[PAY_TRANSPORT_KEY_SIZE], s
  * @brief provider_payment_id (else merchant_request_no), "|", provider_action_id (else action_id,
  * else nothing), "|", type, "|", normalized_result.
  *
- * @return also false when the event has neither provider_payment_id nor merchant_request_no, and
- * for a part that contains '|' (two facts could then share a key).
+ * '|' and '%' inside a part are percent-encoded, so that no two facts share a key. An event that
+ * names neither reference begins with "|".
  */
 PAY_MUST_CHECK bool pay_business_key(char dst[PAY_BUSINESS_KEY_SIZE],
                                      const struct pay_event *event);
