@@ -24,8 +24,9 @@
 #include "common/io/kafka/kafka_error.h"
 #include "common/io/kafka/kafka_headers.h"
 
-#define PAY_KAFKA_PRODUCER_TOPICS_MAX 32 /**< Different topics per producer; more are PAY_FATAL. \
-                                          */
+#define PAY_KAFKA_PRODUCER_TOPICS_MAX                          \
+    32 /**< Different topics per producer; more are PAY_FATAL. \
+        */
 
 struct pay_kafka_producer;
 

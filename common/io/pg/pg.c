@@ -382,7 +382,7 @@ static void take_result(struct pay_pg *pg, struct collect *run, struct pay_pg_en
         PQclear(result);
         return;
     }
-    run->results[entry->index] = (struct pay_pg_result *)(void *)result;
+    run->results[entry->index] = pay_pg_wrap(result);
 }
 
 /* No answer, by time or because the connection is gone; an earlier answered failure stays the

@@ -126,9 +126,10 @@ enum pay_status pay_pg_open(const struct pay_pg_options *options, struct pay_pg 
     struct pay_pg *pg = NULL;
     enum pay_status status = pay_pg_new(options, &pg, err);
 
-    if (status == PAY_OK) {
-        status = pay_pg_reconnect(pg, err);
+    if (pg == NULL) {
+        return status;
     }
+    status = pay_pg_reconnect(pg, err);
     if (status != PAY_OK) {
         pay_pg_free(pg);
         return status;

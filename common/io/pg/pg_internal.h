@@ -86,14 +86,20 @@ enum pay_status pay_pg_fail_lost(struct pay_pg *pg, const char *stmt, size_t ind
 /* One line of the library's own text about the connection. */
 const char *pay_pg_conn_text(const PGconn *conn, char *dst, size_t dst_size);
 
+/* A struct pay_pg_result is a PGresult under a name that other folders may know. */
+static inline struct pay_pg_result *pay_pg_wrap(PGresult *result)
+{
+    return (struct pay_pg_result *)result;
+}
+
 static inline PGresult *pay_pg_raw(struct pay_pg_result *result)
 {
-    return (PGresult *)(void *)result;
+    return (PGresult *)result;
 }
 
 static inline const PGresult *pay_pg_raw_const(const struct pay_pg_result *result)
 {
-    return (const PGresult *)(const void *)result;
+    return (const PGresult *)result;
 }
 
 #endif /* PAY_IO_PG_PG_INTERNAL_H */
