@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Who takes part in the publisher's shard leases, so that replicas share the shards evenly: a replica that owns no shard yet could not be seen
 -- in publisher_lease. Nothing rests on it: a wrong count only makes the sharing uneven, the lease's fence decides.
 SET search_path = payfact;
