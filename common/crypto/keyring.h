@@ -31,8 +31,8 @@
 #include "common/base/err.h"
 
 #define PAY_KEYRING_KEYS_MAX 64
-#define PAY_KEYRING_ID_MAX 32 /**< Bytes of an id ([A-Za-z0-9._-]), terminator included. */
-#define PAY_KEYRING_FILE_MAX (16 * 1024) /**< Bytes. */
+#define PAY_KEYRING_ID_MAX 32      /**< Bytes of an id ([A-Za-z0-9._-]), terminator included. */
+#define PAY_KEYRING_FILE_MAX 16384 /**< Bytes. */
 #define PAY_KEYRING_SEALS_WARN (UINT64_C(1) << 28)
 #define PAY_KEYRING_SEALS_MAX (UINT64_C(1) << 30)
 
