@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes, ports and deadlines. Nothing is ended that was not started here, and nothing outlives this process."""
+
+import ctypes
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+SCALE = float(os.environ.get("PAY_TEST_TIME_SCALE", "1"))  # a slow machine multiplies every deadline
+STOP_S = 30
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+_given = set()
+
+
+def free_port():
+    """A port of loopback that is free now and was not given to anybody in this process."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        if port not in _given:
+            _given.add(port)
+            return port
+
+
+def wait_for(what, condition, limit_s=30, pause_s=0.02):
+    """The condition's first true value; AssertionError with what it last was when limit_s has passed."""
+    deadline = time.monotonic() + limit_s * SCALE
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not reached in {limit_s * SCALE:g} s: {what} (last: {value!r})")
+        time.sleep(pause_s)
+
+
+def _end_with_parent():
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Process:
+    """One program with its log file. start() after stop() or kill9() starts it again, same arguments."""
+
+    def __init__(self, name, argv, log_dir, env=None):
+        self.name, self.argv, self.env = name, [str(a) for a in argv], env
+        self.log = pathlib.Path(log_dir) / f"{name}.log"
+        self._popen = None
+
+    def start(self, stdout=None):
+        assert not self.alive(), f"{self.name} is running already"
+        with self.log.open("ab") as log:
+            self._popen = subprocess.Popen(
+                self.argv, env=self.env, stdin=subprocess.DEVNULL, stdout=stdout or log, stderr=log,
+                start_new_session=True, preexec_fn=_end_with_parent,
+            )  # fmt: skip
+        return self
+
+    @property
+    def stdout(self):
+        return self._popen.stdout
+
+    @property
+    def pid(self):
+        return self._popen.pid if self._popen else None
+
+    def alive(self):
+        return self._popen is not None and self._popen.poll() is None
+
+    def signal(self, number):
+        if self.alive():
+            self._popen.send_signal(number)
+
+    def stop(self, limit_s=STOP_S):
+        """SIGTERM; returns the exit status. AssertionError when it had to be killed."""
+        if self._popen is None:
+            return None
+        self.signal(signal.SIGTERM)
+        self.signal(signal.SIGCONT)  # a test may have frozen it
+        try:
+            return self._popen.wait(limit_s * SCALE)
+        except subprocess.TimeoutExpired:
+            self.kill9()
+            raise AssertionError(f"{self.name} did not end in {limit_s * SCALE:g} s after SIGTERM") from None
+
+    def kill9(self):
+        if self.alive():
+            self._popen.kill()
+        return self._popen.wait() if self._popen else None
+
+    def freeze(self):
+        self.signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self.signal(signal.SIGCONT)
+
+    def tail(self, lines=30):
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return "\n".join(text.splitlines()[-lines:])

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PostgreSQL, Redis and a broker: started here, or those that scripts/test names in PAYFACT_TEST_PG and _KAFKA."""
+
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+import tempfile
+
+import psycopg2
+
+from procs import Process, free_port, wait_for
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+STACK = ROOT / "tests" / "support" / "stack"
+TOPICS = ("notifications", "commands", "inputs", "psp-jobs", "events", "dlq")
+
+
+def work_dir():
+    """A temporary folder that the user postgres can enter when this runs as root."""
+    for base in (None, "/tmp", "/var/tmp"):
+        path = pathlib.Path(tempfile.mkdtemp(prefix="payfact-test.", dir=base))
+        path.chmod(0o711)
+        check = subprocess.run([STACK / "pg.sh", "check", path / "pg"], capture_output=True, text=True)
+        if check.returncode == 0:
+            return path
+        shutil.rmtree(path)
+    raise RuntimeError(check.stderr)
+
+
+def script(name, *arguments, **env):
+    run = subprocess.run([STACK / name, *map(str, arguments)], capture_output=True, text=True, env={**os.environ, **env})
+    if run.returncode != 0:
+        raise RuntimeError(f"{name} {' '.join(map(str, arguments))}: {run.stderr[-2000:]}")
+
+
+class Postgres:
+    def __init__(self, directory):
+        self.directory, self.port = directory, free_port()
+
+    def start(self):
+        script("pg.sh", "start", self.directory, self.port, PG_CONF="fsync = off")
+        self.conninfo = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
+        return self
+
+    def stop(self):
+        script("pg.sh", "wipe", self.directory)
+
+
+class ApacheKafka:
+    kind = "apache"
+
+    def __init__(self, directory):
+        self.directory, self.port = directory, free_port()
+
+    def start(self):
+        script("kafka-fetch.sh")
+        script("kafka-single.sh", "start", self.directory, self.port)
+        self.brokers = f"127.0.0.1:{self.port}"
+        return self
+
+    def stop(self):
+        script("kafka-single.sh", "wipe", self.directory)
+
+
+class MockBroker:
+    """The embedded broker; it knows its topics from the command line."""
+
+    kind = "mock"
+
+    def __init__(self, binary, log_dir, prefix, partitions):
+        topics = [f"{prefix}{name}:{partitions}" for name in TOPICS]
+        self.process = Process("mock-broker", [binary, *topics], log_dir)
+
+    def start(self):
+        self.process.start(stdout=subprocess.PIPE)
+        ready = select.select([self.process.stdout], [], [], 15)[0]
+        self.brokers = self.process.stdout.readline().decode().strip() if ready else ""
+        if not self.brokers:
+            raise RuntimeError(f"the mock broker did not start: {self.process.tail()}")
+        return self
+
+    def stop(self):
+        self.process.stop()
+        self.process.stdout.close()
+
+
+class Redis:
+    def __init__(self, directory):
+        self.port = free_port()
+        argv = ["redis-server", "--port", self.port, "--bind", "127.0.0.1", "--save", "", "--dir", directory]
+        self.process = Process("redis", argv, directory)
+        self.url = f"redis://127.0.0.1:{self.port}"
+
+    def start(self):
+        self.process.start()
+        wait_for("redis answers", self._answers, 10)
+        return self
+
+    def _answers(self):
+        ping = subprocess.run(["redis-cli", "-p", str(self.port), "ping"], capture_output=True, text=True)
+        return ping.stdout.strip() == "PONG"
+
+    def command(self, *words):
+        run = subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True, check=True)
+        return run.stdout.strip()
+
+    def stop(self):
+        self.process.stop()
+
+
+class Servers:
+    """What many tests share: one PostgreSQL cluster and one Apache Kafka, each started at first need."""
+
+    def __init__(self):
+        self._work = None
+        self._started = []
+        self._pg = os.environ.get("PAYFACT_TEST_PG")
+        self._kafka = os.environ.get("PAYFACT_TEST_KAFKA")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        while self._started:
+            self._started.pop().stop()
+        if self._work:
+            shutil.rmtree(self._work, ignore_errors=True)
+
+    def _start(self, make, name):
+        self._work = self._work or work_dir()
+        server = make(self._work / name)
+        self._started.append(server)  # before start(): a half-started one is stopped too
+        return server.start()
+
+    @property
+    def pg_conninfo(self):
+        if not self._pg:
+            self._pg = self._start(Postgres, "pg").conninfo
+        return self._pg
+
+    @property
+    def kafka_brokers(self):
+        if not self._kafka:
+            self._kafka = self._start(ApacheKafka, "kafka").brokers
+        return self._kafka
+
+    def admin(self, statement):
+        connection = psycopg2.connect(self.pg_conninfo)
+        connection.autocommit = True
+        try:
+            connection.cursor().execute(statement)
+        finally:
+            connection.close()
