@@ -78,7 +78,7 @@ class Topic:
         self.name, self.messages = name, []
         self._consumer = Consumer({
             "bootstrap.servers": brokers, "group.id": f"test-{uuid.uuid4()}", "enable.auto.commit": False,
-            "auto.offset.reset": "earliest", "fetch.wait.max.ms": 20, "allow.auto.create.topics": False,
+            "auto.offset.reset": "earliest", "fetch.wait.max.ms": 20,
         })  # fmt: skip
         partitions = self._consumer.list_topics(name, timeout=15).topics[name].partitions
         if not partitions:
