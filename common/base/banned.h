@@ -4,6 +4,8 @@
 #ifndef PAY_BASE_BANNED_H
 #define PAY_BASE_BANNED_H
 
+#include "common/base/attr.h" /* Alone this would be an empty translation unit. */
+
 #pragma GCC poison strcpy strcat sprintf vsprintf gets strtok strncpy strncat atoi atol atoll
 /* A macro of <stdlib.h> here; a poisoned name must not be one. */
 #undef alloca
