@@ -97,6 +97,7 @@ static void everything_else_is_refused(void **state)
     }
     assert_false(pay_base64_decode((struct pay_str){NULL, 0}, &out));
     assert_false(pay_base64_decode((struct pay_str){"Zm9\0", 4}, &out));
+    assert_false(pay_base64_decode((struct pay_str){"Zm9v", 3}, &out)); /* The length rules. */
 }
 
 static void a_full_buffer_is_refused(void **state)

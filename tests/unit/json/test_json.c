@@ -165,8 +165,9 @@ static void the_depth_is_bounded(void **state)
 static void brackets_side_by_side_or_in_strings_are_no_depth(void **state)
 {
     (void)state;
-    pay_buf_add_c(&fixture.text,
-                  "[\"\\\\\",\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[[[\"");
+    static const char many[] = "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[";
+
+    pay_buf_printf(&fixture.text, "[\"\\\\\",\"%s\\\"%s\"", many, many);
     for (int i = 0; i < 100; i++) {
         pay_buf_add_c(&fixture.text, ",[{}]");
     }
