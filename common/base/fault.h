@@ -11,6 +11,8 @@
 #ifndef PAY_BASE_FAULT_H
 #define PAY_BASE_FAULT_H
 
+#include "common/base/attr.h" /* Compiled out, this would be an empty translation unit. */
+
 #if PAY_FAULTS
 #define PAY_FAULT(name_) pay_fault_point(name_)
 /** @param name static. Does nothing unless the environment names it. */
