@@ -10,6 +10,8 @@
 #include "common/base/file.h"
 #include "common/crypto/keyring.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +203,37 @@ static void seals_are_counted_and_end(void **state)
     assert_true(pay_keyring_wants_rotation(fixture.ring));
 }
 
+static atomic_int sealed_by_all;
+
+static void *seal_until_refused(void *ring)
+{
+    struct pay_buf out = pay_buf_make(1000);
+    struct pay_str id = {NULL, 0};
+
+    while (pay_keyring_seal(ring, aad, plain, &id, &out, NULL) == PAY_OK) {
+        pay_buf_reset(&out);
+        atomic_fetch_add(&sealed_by_all, 1);
+    }
+    pay_buf_free(&out);
+    return NULL;
+}
+
+static void threads_share_the_count_exactly(void **state)
+{
+    (void)state;
+    pthread_t threads[4];
+
+    assert_int_equal(parse(HEAD "current a " HEX_A), PAY_OK);
+    pay_keyring_limit(fixture.ring, 1, 2001);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, seal_until_refused, fixture.ring), 0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(atomic_load(&sealed_by_all), 2001);
+}
+
 static void a_file_is_loaded_and_named_when_bad(void **state)
 {
     (void)state;
@@ -236,6 +269,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(rotation_keeps_what_was_sealed_readable, make, drop),
         cmocka_unit_test_setup_teardown(generated_keys_differ_and_ids_are_checked, make, drop),
         cmocka_unit_test_setup_teardown(seals_are_counted_and_end, make, drop),
+        cmocka_unit_test_setup_teardown(threads_share_the_count_exactly, make, drop),
         cmocka_unit_test_setup_teardown(a_file_is_loaded_and_named_when_bad, make, drop),
     };
     return cmocka_run_group_tests_name("keyring", tests, NULL, NULL);
