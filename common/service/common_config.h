@@ -40,148 +40,58 @@ struct pay_common_config {
     char keyring_file[PAY_CFG_TEXT_MAX];
 };
 
+/* clang-format off */
+/** One text row: member of the settings struct, name, default or NULL, flags, one sentence. */
+#define PAY_ROW_TEXT(type_, member_, name_, default_, flags_, doc_) \
+    {(name_), PAY_CFG_TEXT, offsetof(type_, member_), (default_), 0, 0, "", (flags_), (doc_)}
+/** One integer row. */
+#define PAY_ROW_INT(type_, member_, name_, default_, min_, max_, unit_, doc_) \
+    {(name_), PAY_CFG_INT, offsetof(type_, member_), (default_), (min_), (max_), (unit_), 0, (doc_)}
+
 /** Used by pay_service_main(): every service has these. */
-#define PAY_ROWS_SERVICE(type_, member_)                                                            \
-    {"LOG_LEVEL",                                                                                   \
-     PAY_CFG_TEXT,                                                                                  \
-     offsetof(type_, member_.log_level),                                                            \
-     "info",                                                                                        \
-     0,                                                                                             \
-     0,                                                                                             \
-     "",                                                                                            \
-     0,                                                                                             \
-     "Least level that is logged: debug, info, warn or error."},                                    \
-        {"INSTANCE_ID",                                                                             \
-         PAY_CFG_TEXT,                                                                              \
-         offsetof(type_, member_.instance_id),                                                      \
-         NULL,                                                                                      \
-         0,                                                                                         \
-         0,                                                                                         \
-         "",                                                                                        \
-         0,                                                                                         \
-         "Name of this process in leases and gates; by default host name and process id."},         \
-        {"ADMIN_BIND",                                                                              \
-         PAY_CFG_TEXT,                                                                              \
-         offsetof(type_, member_.admin_bind),                                                       \
-         "127.0.0.1",                                                                               \
-         0,                                                                                         \
-         0,                                                                                         \
-         "",                                                                                        \
-         0,                                                                                         \
-         "Address of the admin port (/metrics, /healthz, /readyz)."},                               \
-        {"ADMIN_PORT", PAY_CFG_INT, offsetof(type_, member_.admin_port),          "9464", 0, 65535, \
-         "",           0,           "Admin port; 0 takes a free one and logs it."},                 \
-        {"DRAIN_MS_MAX",                                                                            \
-         PAY_CFG_INT,                                                                               \
-         offsetof(type_, member_.drain_ms_max),                                                     \
-         "20000",                                                                                   \
-         100,                                                                                       \
-         600000,                                                                                    \
-         "ms",                                                                                      \
-         0,                                                                                         \
-         "Longest drain after SIGTERM; beyond it the process exits non-zero."},                     \
-        {"TURN_MS_MAX", PAY_CFG_INT, offsetof(type_, member_.turn_ms_max),                          \
-         "60000",       1000,        3600000,                                                       \
-         "ms",          0,           "Age of a loop's last turn at which /healthz fails."}
+#define PAY_ROWS_SERVICE(type_, member_) \
+    PAY_ROW_TEXT(type_, member_.log_level, "LOG_LEVEL", "info", 0, \
+                 "Least level that is logged: debug, info, warn or error."), \
+    PAY_ROW_TEXT(type_, member_.instance_id, "INSTANCE_ID", NULL, 0, \
+                 "Name of this process in leases and gates; by default host name and process id."), \
+    PAY_ROW_TEXT(type_, member_.admin_bind, "ADMIN_BIND", "127.0.0.1", 0, \
+                 "Address of the admin port (/metrics, /healthz, /readyz)."), \
+    PAY_ROW_INT(type_, member_.admin_port, "ADMIN_PORT", "9464", 0, 65535, "", \
+                "Admin port; 0 takes a free one and logs it."), \
+    PAY_ROW_INT(type_, member_.drain_ms_max, "DRAIN_MS_MAX", "20000", 100, 600000, "ms", \
+                "Longest drain after SIGTERM; beyond it the process exits non-zero."), \
+    PAY_ROW_INT(type_, member_.turn_ms_max, "TURN_MS_MAX", "60000", 1000, 3600000, "ms", \
+                "Age of a loop's last turn at which /healthz fails.")
 
-#define PAY_ROWS_KAFKA(type_, member_)                                                   \
-    {"KAFKA_BROKERS",                                                                    \
-     PAY_CFG_TEXT,                                                                       \
-     offsetof(type_, member_.kafka_brokers),                                             \
-     NULL,                                                                               \
-     0,                                                                                  \
-     0,                                                                                  \
-     "",                                                                                 \
-     PAY_CFG_REQUIRED,                                                                   \
-     "Bootstrap brokers, host:port separated by commas."},                               \
-        {"KAFKA_PROPERTIES_FILE",                                                        \
-         PAY_CFG_TEXT,                                                                   \
-         offsetof(type_, member_.kafka_properties_file),                                 \
-         NULL,                                                                           \
-         0,                                                                              \
-         0,                                                                              \
-         "",                                                                             \
-         0,                                                                              \
-         "File of librdkafka properties (name=value lines), for TLS, SASL and tuning."}, \
-        {"TOPIC_PREFIX",                                                                 \
-         PAY_CFG_TEXT,                                                                   \
-         offsetof(type_, member_.topic_prefix),                                          \
-         "payfact.",                                                                     \
-         0,                                                                              \
-         0,                                                                              \
-         "",                                                                             \
-         0,                                                                              \
-         "Text put before every topic name and consumer group."}
+#define PAY_ROWS_KAFKA(type_, member_) \
+    PAY_ROW_TEXT(type_, member_.kafka_brokers, "KAFKA_BROKERS", NULL, PAY_CFG_REQUIRED, \
+                 "Bootstrap brokers, host:port separated by commas."), \
+    PAY_ROW_TEXT(type_, member_.kafka_properties_file, "KAFKA_PROPERTIES_FILE", NULL, 0, \
+                 "File of librdkafka properties (name=value lines), for TLS, SASL and tuning."), \
+    PAY_ROW_TEXT(type_, member_.topic_prefix, "TOPIC_PREFIX", "payfact.", 0, \
+                 "Text put before every topic name and consumer group.")
 
-#define PAY_ROWS_PG(type_, member_, flags_)                    \
-    {"PG_CONNINFO",                                            \
-     PAY_CFG_TEXT,                                             \
-     offsetof(type_, member_.pg_conninfo),                     \
-     NULL,                                                     \
-     0,                                                        \
-     0,                                                        \
-     "",                                                       \
-     (flags_),                                                 \
-     "libpq connection string or URI, without the password."}, \
-        {"PG_PASSWORD_FILE",                                   \
-         PAY_CFG_TEXT,                                         \
-         offsetof(type_, member_.pg_password_file),            \
-         NULL,                                                 \
-         0,                                                    \
-         0,                                                    \
-         "",                                                   \
-         0,                                                    \
-         "File that holds the password of the database role."}
+#define PAY_ROWS_PG(type_, member_, flags_) \
+    PAY_ROW_TEXT(type_, member_.pg_conninfo, "PG_CONNINFO", NULL, (flags_), \
+                 "libpq connection string or URI, without the password."), \
+    PAY_ROW_TEXT(type_, member_.pg_password_file, "PG_PASSWORD_FILE", NULL, 0, \
+                 "File that holds the password of the database role.")
 
-#define PAY_ROWS_REDIS(type_, member_)                                                         \
-    {"REDIS_URL",                                                                              \
-     PAY_CFG_TEXT,                                                                             \
-     offsetof(type_, member_.redis_url),                                                       \
-     NULL,                                                                                     \
-     0,                                                                                        \
-     0,                                                                                        \
-     "",                                                                                       \
-     0,                                                                                        \
-     "redis://host:port[/db]; empty: no Redis (duplicates cost more, nothing else changes)."}, \
-        {"REDIS_PASSWORD_FILE",                                                                \
-         PAY_CFG_TEXT,                                                                         \
-         offsetof(type_, member_.redis_password_file),                                         \
-         NULL,                                                                                 \
-         0,                                                                                    \
-         0,                                                                                    \
-         "",                                                                                   \
-         0,                                                                                    \
-         "File that holds the password for Redis."}
+#define PAY_ROWS_REDIS(type_, member_) \
+    PAY_ROW_TEXT(type_, member_.redis_url, "REDIS_URL", NULL, 0, \
+                 "redis://host:port[/db]; empty: no Redis (duplicates cost more, nothing else changes)."), \
+    PAY_ROW_TEXT(type_, member_.redis_password_file, "REDIS_PASSWORD_FILE", NULL, 0, \
+                 "File that holds the password for Redis.")
 
-#define PAY_ROWS_ACCOUNTS(type_, member_)                                          \
-    {"ACCOUNTS_FILE",                                                              \
-     PAY_CFG_TEXT,                                                                 \
-     offsetof(type_, member_.accounts_file),                                       \
-     NULL,                                                                         \
-     0,                                                                            \
-     0,                                                                            \
-     "",                                                                           \
-     PAY_CFG_REQUIRED,                                                             \
-     "accounts.json: merchants, PSP accounts and principals; re-read on change."}, \
-        {"SECRETS_DIR",                                                            \
-         PAY_CFG_TEXT,                                                             \
-         offsetof(type_, member_.secrets_dir),                                     \
-         NULL,                                                                     \
-         0,                                                                        \
-         0,                                                                        \
-         "",                                                                       \
-         0,                                                                        \
-         "Directory that relative secret paths of accounts.json start from; by default its own."}
+#define PAY_ROWS_ACCOUNTS(type_, member_) \
+    PAY_ROW_TEXT(type_, member_.accounts_file, "ACCOUNTS_FILE", NULL, PAY_CFG_REQUIRED, \
+                 "accounts.json: merchants, PSP accounts and principals; re-read on change."), \
+    PAY_ROW_TEXT(type_, member_.secrets_dir, "SECRETS_DIR", NULL, 0, \
+                 "Directory that relative secret paths of accounts.json start from; by default its own.")
 
-#define PAY_ROWS_KEYRING(type_, member_)    \
-    {"KEYRING_FILE",                        \
-     PAY_CFG_TEXT,                          \
-     offsetof(type_, member_.keyring_file), \
-     NULL,                                  \
-     0,                                     \
-     0,                                     \
-     "",                                    \
-     PAY_CFG_REQUIRED,                      \
-     "Evidence keyring; re-read on change."}
+#define PAY_ROWS_KEYRING(type_, member_) \
+    PAY_ROW_TEXT(type_, member_.keyring_file, "KEYRING_FILE", NULL, PAY_CFG_REQUIRED, \
+                 "Evidence keyring; re-read on change.")
+/* clang-format on */
 
 #endif /* PAY_SERVICE_COMMON_CONFIG_H */
