@@ -61,6 +61,23 @@ static int read_role(char *const *args, const char **ret_value)
     return args[0][len] != 0 ? 0 : args[1] == NULL ? 1 : 2;
 }
 
+/* @return how many arguments were read, 0 when the first one means nothing. */
+static int read_argument(char *const *args, const struct pay_service_desc *desc,
+                         struct pay_cli *cli, bool *needs_role)
+{
+    const struct option *option = option_of(args[0]);
+    const char *value = NULL;
+
+    if (option != NULL) {
+        cli->action = option->action;
+        *needs_role = option->needs_role;
+        return 1;
+    }
+    const int taken = read_role(args, &value);
+    cli->role = role_of(desc, value);
+    return cli->role == NULL ? 0 : taken;
+}
+
 enum pay_status pay_cli_parse(int argc, char *const *argv, const struct pay_service_desc *desc,
                               struct pay_cli *ret_cli, struct pay_err *err)
 {
@@ -68,24 +85,12 @@ enum pay_status pay_cli_parse(int argc, char *const *argv, const struct pay_serv
     bool needs_role = true;
 
     for (int i = 1; i < argc;) {
-        const struct option *option = option_of(argv[i]);
-        const char *value = NULL;
-        const int taken = read_role(&argv[i], &value);
-        if (option != NULL) {
-            cli.action = option->action;
-            needs_role = option->needs_role;
-            i++;
-        } else if (taken == 0 || desc->roles == NULL) {
-            return pay_err_set(err, PAY_FATAL, 0, op, "unknown argument \"%s\", see --help",
+        const int taken = read_argument(&argv[i], desc, &cli, &needs_role);
+        if (taken == 0) {
+            return pay_err_set(err, PAY_FATAL, 0, op, "unknown argument or role \"%s\", see --help",
                                argv[i]);
-        } else {
-            cli.role = role_of(desc, value);
-            if (cli.role == NULL) {
-                return pay_err_set(err, PAY_FATAL, 0, op, "unknown role \"%s\", see --help",
-                                   value == NULL ? "" : value);
-            }
-            i += taken;
         }
+        i += taken;
     }
     if (desc->roles != NULL && cli.role == NULL && needs_role) {
         return pay_err_set(err, PAY_FATAL, 0, op, "--role is required, see --help");

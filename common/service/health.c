@@ -125,7 +125,7 @@ bool pay_health_live(const struct pay_health *health, struct pay_buf *out)
 bool pay_health_ready(const struct pay_health *health, bool draining, struct pay_buf *out)
 {
     const size_t count = atomic_load(&health->check_count);
-    bool is_ready = !draining;
+    bool is_ready = !draining && count > 0; /* The admin port is up before the checks are. */
 
     pay_buf_add_c(out, "{\"checks\":[");
     for (size_t i = 0; i < count; i++) {

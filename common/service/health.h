@@ -34,7 +34,7 @@ struct pay_health_loop *pay_health_loop_add(struct pay_health *health, const cha
 void pay_health_beat(struct pay_health_loop *loop);
 /** @brief The loop ended in order: it is not watched any more. */
 void pay_health_loop_end(struct pay_health_loop *loop);
-/** @param name static. @param fn called on each /readyz. */
+/** @param name static. @param fn called on each /readyz. Without any check nothing is ready yet. */
 void pay_health_check_add(struct pay_health *health, const char *name, pay_health_check_fn *fn,
                           void *ctx);
 

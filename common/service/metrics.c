@@ -182,8 +182,10 @@ static bool read_label(const char *value, char dst[LABEL_SIZE])
         return false;
     }
     for (size_t i = 0; i <= len; i++) {
-        const bool is_plain = text[i] == 0 || (text[i] >= 0x20 && text[i] < 0x7f);
-        dst[i] = is_plain ? text[i] : '_';
+        dst[i] = text[i];
+        if (text[i] != 0 && (text[i] < 0x20 || text[i] >= 0x7f)) {
+            dst[i] = '_';
+        }
     }
     return true;
 }
@@ -236,6 +238,22 @@ static struct pay_metric_series *find(struct pay_metric *metric, const struct wa
     }
 }
 
+/* @return NULL when memory is out: the caller falls back to "other". */
+static struct pay_metric_series *series_new(const struct pay_metric *metric,
+                                            const struct wanted *wanted)
+{
+    struct pay_metric_series *series = pay_mem_new(1, sizeof *series);
+
+    if (series != NULL) {
+        series->def = metric->def;
+        atomic_store(&series->is_used, true);
+        for (size_t i = 0; i < metric->label_count; i++) {
+            memcpy(series->labels[i], wanted->labels[i], LABEL_SIZE);
+        }
+    }
+    return series;
+}
+
 static struct pay_metric_series *add(struct pay_metric *metric, const struct wanted *wanted)
 {
     size_t slot = 0;
@@ -243,16 +261,9 @@ static struct pay_metric_series *add(struct pay_metric *metric, const struct wan
     pthread_mutex_lock(&metric->metrics->lock);
     struct pay_metric_series *series = find(metric, wanted, &slot); /* Perhaps it came meanwhile. */
     if (series == NULL && metric->series_count < metric->series_max) {
-        series = pay_mem_new(1, sizeof *series);
-        if (series != NULL) {
-            series->def = metric->def;
-            atomic_store(&series->is_used, true);
-            for (size_t i = 0; i < metric->label_count; i++) {
-                memcpy(series->labels[i], wanted->labels[i], LABEL_SIZE);
-            }
-            metric->series_count++;
-            atomic_store_explicit(&metric->slots[slot], series, memory_order_release);
-        }
+        series = series_new(metric, wanted);
+        metric->series_count += series != NULL ? 1 : 0;
+        atomic_store_explicit(&metric->slots[slot], series, memory_order_release);
     }
     pthread_mutex_unlock(&metric->metrics->lock);
     return series;

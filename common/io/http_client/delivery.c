@@ -25,7 +25,7 @@ static const CURLcode before_first_byte[] = {
 static bool is_before_first_byte(int code)
 {
     for (size_t i = 0; i < sizeof before_first_byte / sizeof before_first_byte[0]; i++) {
-        if ((int)before_first_byte[i] == code) {
+        if (code == (int)before_first_byte[i]) {
             return true;
         }
     }
@@ -34,7 +34,7 @@ static bool is_before_first_byte(int code)
 
 enum pay_http_delivery pay_http_delivery_of(const struct pay_http_evidence *evidence)
 {
-    if (evidence->curl_code == (int)CURLE_OK && evidence->is_whole && evidence->status >= 200 &&
+    if (evidence->curl_code == CURLE_OK && evidence->is_whole && evidence->status >= 200 &&
         evidence->status <= 599) {
         return PAY_HTTP_ANSWERED;
     }

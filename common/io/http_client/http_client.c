@@ -185,6 +185,7 @@ static bool may_repeat(const struct pay_http_call *call)
 }
 
 /* Called by libcurl when the connection is ready, just before the first byte of a request. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the type is libcurl's. */
 static int before_send(void *ctx, char *remote_ip, char *local_ip, int remote_port, int local_port)
 {
     struct transfer *transfer = ctx;

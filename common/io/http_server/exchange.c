@@ -387,6 +387,7 @@ static enum MHD_Result on_complete(struct MHD_Connection *mhd, struct pay_http_r
     return hand_over(mhd, req);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): the eight parameters are libmicrohttpd's. */
 enum MHD_Result pay_http_on_access(void *cls, struct MHD_Connection *mhd, const char *url,
                                    const char *method, const char *version, const char *data,
                                    size_t *data_len, void **con_cls)

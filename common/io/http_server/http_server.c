@@ -21,6 +21,8 @@
 #define POOL_BYTES \
     65536 /* Per connection; touched lazily. Holds the largest head and an answer's. */
 #define BACKLOG 1024
+#define BODY_BYTES_DEFAULT UINT64_C(262144)
+#define BODIES_BYTES_DEFAULT UINT64_C(33554432)
 #define FLUSH_MS_MAX 1000 /* At stop: how long answers already given may take to leave. */
 
 static const char op_start[] = "start http server";
@@ -51,8 +53,8 @@ static struct pay_http_server *server_new(const struct pay_http_server_options *
         .head = opts->head,
         .handler = opts->handler,
         .ctx = opts->ctx,
-        .body_bytes_max = or_default(opts->body_bytes_max, 256 * 1024),
-        .bodies_bytes_max = or_default(opts->bodies_bytes_max, 32 * 1024 * 1024),
+        .body_bytes_max = or_default(opts->body_bytes_max, BODY_BYTES_DEFAULT),
+        .bodies_bytes_max = or_default(opts->bodies_bytes_max, BODIES_BYTES_DEFAULT),
         .request_timeout_us = (int64_t)or_default(opts->request_timeout_ms, 10000) * 1000,
         .idle_timeout_us = (int64_t)or_default(opts->idle_timeout_ms, 30000) * 1000,
         .quiesced_fd = -1,
@@ -122,7 +124,7 @@ static uint16_t port_of(int fd)
     } address = {0};
     socklen_t len = sizeof address;
 
-    PAY_ASSERT(getsockname(fd, &address.any, &len) == 0);
+    PAY_ASSERT(fd >= 0 && getsockname(fd, &address.any, &len) == 0);
     return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 

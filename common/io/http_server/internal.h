@@ -105,7 +105,7 @@ void pay_http_connection_cut(struct pay_http_connection *connection, unsigned st
 void pay_http_server_destroy(struct pay_http_server *server);
 
 /* sweep.c */
-void *pay_http_sweep(void *server);
+void *pay_http_sweep(void *arg);
 void pay_http_deadline_at(int64_t mono_us, struct timespec *ret_at);
 
 /* exchange.c: libmicrohttpd's callbacks */

@@ -218,6 +218,20 @@ static const char *get(struct child *child, const char *method, const char *path
     return answer;
 }
 
+/* The service registers its checks a moment after its admin port answers; never ready before. */
+static const char *get_until(struct child *child, const char *path, const char *text)
+{
+    const int64_t until = pay_clock_mono_us() + (int64_t)WAIT_MS * 1000;
+    const char *answer = get(child, "GET", path);
+
+    while (strstr(answer, text) == NULL) {
+        assert_non_null(strstr(answer, " 503 "));
+        assert_true(pay_clock_mono_us() < until);
+        answer = get(child, "GET", path);
+    }
+    return answer;
+}
+
 static void it_serves_and_drains(void **state)
 {
     (void)state;
@@ -225,7 +239,7 @@ static void it_serves_and_drains(void **state)
 
     start(&child, "", NULL, NULL);
     assert_non_null(strstr(get(&child, "GET", "/healthz"), " 200 OK"));
-    assert_non_null(strstr(get(&child, "GET", "/readyz"), "\"ready\":true"));
+    (void)get_until(&child, "/readyz", "\"ready\":true}");
     const char *metrics = get(&child, "GET", "/metrics");
     assert_non_null(strstr(metrics, "\nprobe_turns_total "));
     assert_non_null(strstr(metrics, "payfact_info{service=\"probe\",role=\"psp\","));
@@ -255,7 +269,7 @@ static void what_is_not_ready_says_why(void **state)
     struct child child;
 
     start(&child, "cold", NULL, NULL);
-    const char *answer = get(&child, "GET", "/readyz");
+    const char *answer = get_until(&child, "/readyz", "\"name\":\"warm\"");
     assert_non_null(strstr(answer, " 503 "));
     assert_non_null(strstr(answer, "\"why\":\"cold\""));
     assert_non_null(strstr(get(&child, "GET", "/healthz"), " 200 OK"));

@@ -79,7 +79,7 @@ static void every_check_decides(void **state)
     bool first = true;
     bool second = false;
 
-    assert_true(ready(*state, false, "{\"checks\":[],\"draining\":false,\"ready\":true}\n"));
+    assert_false(ready(*state, false, "{\"checks\":[],\"draining\":false,\"ready\":false}\n"));
     pay_health_check_add(*state, "kafka", check, &first);
     pay_health_check_add(*state, "postgres", check, &second);
     assert_false(ready(*state, false,
