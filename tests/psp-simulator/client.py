@@ -28,7 +28,7 @@ class Simulator:
             json.dump(self._config, file)
             file.flush()
             self.process = subprocess.Popen(
-                [sys.executable, str(PROGRAM), "--config", file.name, *self._extra],
+                [sys.executable, str(PROGRAM), "--config", file.name, "--with-parent", *self._extra],
                 stdout=subprocess.PIPE,
                 stderr=self._log,
                 start_new_session=True,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PSP simulator: speaks a PSP's API, signs callbacks as it does, and keeps a ledger of what it really charged.
 
-usage: simulator.py [--config FILE] [--port N] [--control-port N] [--tls-cert FILE --tls-key FILE]
+usage: simulator.py [--config FILE] [--port N] [--control-port N] [--tls-cert FILE --tls-key FILE] [--with-parent]
 
 Prints one JSON line, {"port": ..., "control_port": ..., "url": ...}, then serves on 127.0.0.1 until SIGTERM.
 FILE: {"accounts": [{"id", "psp", "secret_key", "webhook_secret", "callback_url", "livemode"}], "settings": {...}};
@@ -10,6 +10,7 @@ see README.md for the rules that make it misbehave.
 """
 
 import argparse
+import ctypes
 import json
 import signal
 import sys
@@ -19,6 +20,7 @@ from delivery import Deliveries
 from server import Api, Control, Listener, tls_context
 from stripe import Stripe
 
+PR_SET_PDEATHSIG = 1
 PSPS = (Stripe,)  # one row and one file per PSP
 
 
@@ -29,10 +31,13 @@ def main():
     parser.add_argument("--control-port", type=int, default=0)
     parser.add_argument("--tls-cert")
     parser.add_argument("--tls-key")
+    parser.add_argument("--with-parent", action="store_true", help="end when the starting process ends, however")
     options = parser.parse_args()
 
     stop_signals = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)  # before the first thread, which inherits the mask
+    if options.with_parent:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     config = {}
     if options.config:
         with open(options.config, encoding="utf-8") as file:

@@ -9,6 +9,9 @@ import http.server
 import json
 import pathlib
 import re
+import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.parse
@@ -662,6 +665,21 @@ def test_sigterm_ends_it_cleanly_while_a_call_is_held():
         started = time.monotonic()
         assert simulator.__exit__() == 0
         assert time.monotonic() - started < 3
+
+
+def test_it_ends_with_a_killed_parent():
+    code = "import sys, time; from client import Simulator; print(Simulator([]).__enter__().control_url, flush=True); time.sleep(99)"
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=HERE)
+    where = urllib.parse.urlsplit(parent.stdout.readline().decode().strip())
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+
+    def gone():
+        with socket.socket() as probe:
+            return probe.connect_ex((where.hostname, where.port)) != 0
+
+    wait_for(gone)
 
 
 def test_a_wrong_configuration_does_not_start():
