@@ -7,7 +7,10 @@
 
 #include "common/base/banned.h"
 
-/* Two bodies are text here and one form is enough; a PSP with a binary body would need another. */
+#define STORED_BYTES_MAX 262144u /**< Escapes may make it longer than PAY_PSP_REQUEST_BYTES_MAX. \
+                                  */
+
+/* Every body so far is text; a PSP with a binary one needs another form here. */
 static struct pay_str text_of(struct pay_bytes bytes)
 {
     return (struct pay_str){(const char *)bytes.ptr, bytes.len};
@@ -78,7 +81,7 @@ enum pay_status pay_psp_request_read(struct pay_bytes stored, struct pay_arena *
     struct pay_psp_request request = {0};
     struct pay_str body = {NULL, 0};
     bool complete = false;
-    enum pay_status status = pay_json_parse(stored, 4 * PAY_PSP_REQUEST_BYTES_MAX, &doc, err);
+    enum pay_status status = pay_json_parse(stored, STORED_BYTES_MAX, &doc, err);
     if (status != PAY_OK) {
         goto out;
     }

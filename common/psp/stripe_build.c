@@ -2,6 +2,7 @@
 #include "common/psp/form.h"
 #include "common/psp/stripe_internal.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "common/base/banned.h"
@@ -58,7 +59,7 @@ static bool currency_of(const struct pay_psp_request_job *job, char upper[PAY_CU
         return false;
     }
     for (size_t i = 0; i < PAY_CURRENCY_SIZE; i++) {
-        lower[i] = upper[i] == '\0' ? '\0' : (char)(upper[i] - 'A' + 'a');
+        lower[i] = (char)tolower((unsigned char)upper[i]); /* Letters of ASCII only. */
     }
     return true;
 }
@@ -91,17 +92,24 @@ static bool is_token(struct pay_str text)
     return text.len > 0;
 }
 
+static size_t add_extra_named(struct draft *draft, const char *name)
+{
+    size_t taken = 0;
+    for (size_t i = 0; i < draft->job->extra_count; i++) {
+        if (pay_str_eq_c(draft->job->extra[i].name, name)) {
+            pay_form_add(&draft->body, name, draft->job->extra[i].value);
+            taken++;
+        }
+    }
+    return taken;
+}
+
 /* In the order of the table, whatever the order of the job: a replay must have the same bytes. */
 static enum pay_status add_extra(struct draft *draft)
 {
     size_t taken = 0;
     for (size_t n = 0; pay_stripe_extra_names[n] != NULL; n++) {
-        for (size_t i = 0; i < draft->job->extra_count; i++) {
-            if (pay_str_eq_c(draft->job->extra[i].name, pay_stripe_extra_names[n])) {
-                pay_form_add(&draft->body, pay_stripe_extra_names[n], draft->job->extra[i].value);
-                taken++;
-            }
-        }
+        taken += add_extra_named(draft, pay_stripe_extra_names[n]);
     }
     return taken == draft->job->extra_count
                ? PAY_OK

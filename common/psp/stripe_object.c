@@ -385,18 +385,18 @@ static void set_action(struct pay_stripe_scene *scene, const struct pay_json_val
 /* ---- Intent ---- */
 
 static const struct {
+    const char *intent_amount; /**< Its field. */
     enum pay_event_type type;
-    const char *intent_amount;
     bool is_money; /**< The charge is the one that holds the money: bind it. */
 } facts[PAY_STRIPE_FACT_COUNT] = {
-    [PAY_STRIPE_ACT] = {PAY_EV_ATTEMPT_ACTION_REQUIRED, "amount", false},
-    [PAY_STRIPE_PRC] = {PAY_EV_ATTEMPT_PROCESSING, "amount", false},
-    [PAY_STRIPE_AUT] = {PAY_EV_ATTEMPT_AUTHORIZED, "amount_capturable", true},
-    [PAY_STRIPE_SUC] = {PAY_EV_ATTEMPT_SUCCEEDED, "amount_received", true},
-    [PAY_STRIPE_DEC] = {PAY_EV_ATTEMPT_DECLINED, "amount", false},
-    [PAY_STRIPE_CAN] = {PAY_EV_ATTEMPT_CANCELED, "amount", false},
-    [PAY_STRIPE_CAPTURED] = {PAY_EV_CAPTURE_SUCCEEDED, "amount_received", true},
-    [PAY_STRIPE_EXPIRED] = {PAY_EV_ATTEMPT_AUTHORIZATION_EXPIRED, "amount", true},
+    [PAY_STRIPE_ACT] = {"amount", PAY_EV_ATTEMPT_ACTION_REQUIRED, false},
+    [PAY_STRIPE_PRC] = {"amount", PAY_EV_ATTEMPT_PROCESSING, false},
+    [PAY_STRIPE_AUT] = {"amount_capturable", PAY_EV_ATTEMPT_AUTHORIZED, true},
+    [PAY_STRIPE_SUC] = {"amount_received", PAY_EV_ATTEMPT_SUCCEEDED, true},
+    [PAY_STRIPE_DEC] = {"amount", PAY_EV_ATTEMPT_DECLINED, false},
+    [PAY_STRIPE_CAN] = {"amount", PAY_EV_ATTEMPT_CANCELED, false},
+    [PAY_STRIPE_CAPTURED] = {"amount_received", PAY_EV_CAPTURE_SUCCEEDED, true},
+    [PAY_STRIPE_EXPIRED] = {"amount", PAY_EV_ATTEMPT_AUTHORIZATION_EXPIRED, true},
 };
 
 static int64_t capture_before_us(const struct pay_json_value *charge)
