@@ -22,11 +22,9 @@ size_t pay_event_headers(const struct pay_payment_event *event,
     headers[count++] = (struct pay_header){PAY_HEADER_CE_TYPE, pay_str_of(scratch->type)};
     headers[count++] = (struct pay_header){PAY_HEADER_CE_TIME, pay_str_of(scratch->time)};
     headers[count++] = (struct pay_header){PAY_HEADER_CE_SPECVERSION, PAY_STR(PAY_CE_SPECVERSION)};
-    headers[count++] =
-        (struct pay_header){PAY_HEADER_CE_SUBJECT,
-                            event->payment_id.len > 0 ? event->payment_id : event->aggregate_id};
-    headers[count++] =
-        (struct pay_header){PAY_HEADER_CONTENT_TYPE, PAY_STR(PAY_CE_CONTENT_TYPE)};
+    headers[count++] = (struct pay_header){
+        PAY_HEADER_CE_SUBJECT, event->payment_id.len > 0 ? event->payment_id : event->aggregate_id};
+    headers[count++] = (struct pay_header){PAY_HEADER_CONTENT_TYPE, PAY_STR(PAY_CE_CONTENT_TYPE)};
     if (pay_traceparent_valid(event->traceparent)) {
         headers[count++] = (struct pay_header){PAY_HEADER_TRACEPARENT, event->traceparent};
     }
@@ -50,8 +48,8 @@ static bool is_hex_part(const char *at, size_t len, bool may_be_zero)
 bool pay_traceparent_valid(struct pay_str text)
 {
     /* 00-<32 trace id>-<16 parent id>-<2 flags> */
-    return text.ptr != NULL && text.len == PAY_TRACEPARENT_LEN &&
-           memcmp(text.ptr, "00-", 3) == 0 && is_hex_part(text.ptr + 3, 32, false) &&
-           text.ptr[35] == '-' && is_hex_part(text.ptr + 36, 16, false) && text.ptr[52] == '-' &&
+    return text.ptr != NULL && text.len == PAY_TRACEPARENT_LEN && memcmp(text.ptr, "00-", 3) == 0 &&
+           is_hex_part(text.ptr + 3, 32, false) && text.ptr[35] == '-' &&
+           is_hex_part(text.ptr + 36, 16, false) && text.ptr[52] == '-' &&
            is_hex_part(text.ptr + 53, 2, true);
 }

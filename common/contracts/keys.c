@@ -127,8 +127,8 @@ bool pay_transport_key_statement(char dst[PAY_TRANSPORT_KEY_SIZE],
     return pay_transport_key_digest(dst, sha256, line);
 }
 
-bool pay_transport_key_poison(char dst[PAY_TRANSPORT_KEY_SIZE], struct pay_str topic,
-                              int partition, int64_t offset)
+bool pay_transport_key_poison(char dst[PAY_TRANSPORT_KEY_SIZE], struct pay_str topic, int partition,
+                              int64_t offset)
 {
     struct key key = start(dst, PAY_TRANSPORT_KEY_SIZE);
     add_needed(&key, topic);

@@ -67,6 +67,18 @@ static bool type_fits(enum pay_bind_kind kind, avro_type_t type)
     return types[kind] == type || (kind == PAY_BIND_LONG && type == AVRO_INT32);
 }
 
+/* avro_schema_record_field_get() of 1.11.1 answers with what is on its stack when there is no such
+ * field. */
+static avro_schema_t find_field(avro_schema_t schema, const char *name)
+{
+    for (size_t i = 0; i < avro_schema_record_size(schema); i++) {
+        if (strcmp(avro_schema_record_field_name(schema, (int)i), name) == 0) {
+            return avro_schema_record_field_get_by_index(schema, (int)i);
+        }
+    }
+    return NULL;
+}
+
 static const struct pay_bind *find_bind(const struct pay_bind_record *record, const char *name)
 {
     for (size_t i = 0; record != NULL && i < record->count; i++) {
@@ -87,7 +99,7 @@ static enum pay_status find_missing(struct maker *m, avro_schema_t writer,
     }
     for (size_t i = 0; i < record->count; i++) {
         const struct pay_bind *bind = &record->fields[i];
-        if (avro_schema_record_field_get(writer, bind->name) != NULL) {
+        if (find_field(writer, bind->name) != NULL) {
             continue;
         }
         if (m->current || (bind->here == PAY_HERE_ALWAYS && !bind->may_lack)) {
@@ -136,9 +148,9 @@ static enum pay_status make_record(struct maker *m, avro_schema_t writer, avro_s
     for (size_t i = 0; i < node->child_count && status == PAY_OK; i++) {
         const char *name = avro_schema_record_field_name(writer, (int)i);
         const struct pay_bind *bind = find_bind(record, name);
-        status = make_field(m, avro_schema_record_field_get_by_index(writer, (int)i),
-                            bind == NULL ? NULL : avro_schema_record_field_get(reader, name), bind,
-                            &node->children[i]);
+        status =
+            make_field(m, avro_schema_record_field_get_by_index(writer, (int)i),
+                       bind == NULL ? NULL : find_field(reader, name), bind, &node->children[i]);
         if (status == PAY_OK) {
             node->min_bytes += node->children[i].min_bytes;
         }

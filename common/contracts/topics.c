@@ -41,8 +41,8 @@ const struct pay_topic_spec *pay_topic_spec(enum pay_topic topic)
 
 static bool is_topic_char(char c)
 {
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '.' || c == '-';
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '-';
 }
 
 bool pay_topic_name(char dst[PAY_TOPIC_NAME_SIZE], enum pay_topic topic, const char *prefix)
