@@ -204,7 +204,7 @@ enum pay_status pay_codec_new(struct pay_codec **ret_codec, struct pay_err *err)
     }
 out:
     if (status != PAY_OK) {
-        codec = pay_codec_free(codec);
+        (void)pay_codec_free(codec); /* Always NULL. */
     } else {
         *ret_codec = codec;
     }
@@ -315,12 +315,13 @@ uint64_t pay_codec_fingerprint(const struct pay_codec *codec, enum pay_record re
 
 static bool is_single_object(struct pay_bytes value)
 {
-    return value.len >= PAY_CODEC_FRAME_BYTES && value.ptr[0] == 0xc3 && value.ptr[1] == 0x01;
+    return value.ptr != NULL && value.len >= PAY_CODEC_FRAME_BYTES && value.ptr[0] == 0xc3 &&
+           value.ptr[1] == 0x01;
 }
 
 static bool is_registry_framed(struct pay_bytes value)
 {
-    return value.len >= REGISTRY_FRAME_BYTES && value.ptr[0] == 0x00;
+    return value.ptr != NULL && value.len >= REGISTRY_FRAME_BYTES && value.ptr[0] == 0x00;
 }
 
 static struct pay_bytes body_of(struct pay_bytes value)
@@ -339,9 +340,6 @@ enum pay_status pay_codec_fingerprint_of(const struct pay_codec *codec, enum pay
                                          struct pay_bytes value, uint64_t *ret_fingerprint,
                                          struct pay_err *err)
 {
-    if (value.ptr == NULL) {
-        return pay_codec_refuse(record, PAY_CODEC_MALFORMED, "no value", err);
-    }
     if (is_single_object(value)) {
         const bool done =
             pay_fingerprint_get((struct pay_bytes){value.ptr + 2, 8}, ret_fingerprint);
@@ -360,17 +358,18 @@ enum pay_status pay_codec_fingerprint_of(const struct pay_codec *codec, enum pay
 
 /* --- Encode, decode ------------------------------------------------------------------------- */
 
-static enum pay_status decode_body(struct pay_codec *codec, enum pay_record record,
-                                   uint64_t fingerprint, struct pay_bytes body,
-                                   struct pay_arena *arena, void *into, struct pay_err *err)
+/* By the schema of that fingerprint; value is framed. */
+static enum pay_status decode_by(const struct record_state *state, uint64_t fingerprint,
+                                 struct pay_bytes value, struct pay_arena *arena, void *into,
+                                 const struct pay_check *check)
 {
-    const struct pay_check check = {.op = rows[record].decode_op, .err = err};
-    const struct known_schema *schema = find_known(&codec->records[record], fingerprint);
+    const struct known_schema *schema = find_known(state, fingerprint);
 
     if (schema == NULL) {
-        return pay_codec_refuse(record, PAY_CODEC_SCHEMA_UNKNOWN, "unknown writer schema", err);
+        return pay_err_set(check->err, PAY_REJECT, PAY_CODEC_SCHEMA_UNKNOWN, check->op,
+                           "unknown writer schema");
     }
-    return pay_read_record(&check, schema->plan.root, body, arena, into);
+    return pay_read_record(check, schema->plan.root, body_of(value), arena, into);
 }
 
 static enum pay_status check_size(enum pay_record record, struct pay_bytes value,
@@ -385,6 +384,7 @@ enum pay_status pay_codec_decode(struct pay_codec *codec, enum pay_record record
                                  struct pay_bytes value, struct pay_arena *arena, void *into,
                                  struct pay_err *err)
 {
+    const struct pay_check check = {.op = rows[record].decode_op, .err = err};
     uint64_t fingerprint = 0;
     enum pay_status status = check_size(record, value, err);
 
@@ -392,7 +392,7 @@ enum pay_status pay_codec_decode(struct pay_codec *codec, enum pay_record record
         status = pay_codec_fingerprint_of(codec, record, value, &fingerprint, err);
     }
     if (status == PAY_OK) {
-        status = decode_body(codec, record, fingerprint, body_of(value), arena, into, err);
+        status = decode_by(&codec->records[record], fingerprint, value, arena, into, &check);
     }
     return status;
 }
@@ -402,6 +402,7 @@ enum pay_status pay_codec_decode_command_as(struct pay_codec *codec, uint64_t fi
                                             void *into, struct pay_err *err)
 {
     const enum pay_record record = PAY_RECORD_COMMAND;
+    const struct pay_check check = {.op = rows[record].decode_op, .err = err};
     uint64_t framed = 0;
     enum pay_status status = check_size(record, value, err);
 
@@ -417,7 +418,7 @@ enum pay_status pay_codec_decode_command_as(struct pay_codec *codec, uint64_t fi
         }
     }
     if (status == PAY_OK) {
-        status = decode_body(codec, record, fingerprint, body_of(value), arena, into, err);
+        status = decode_by(&codec->records[record], fingerprint, value, arena, into, &check);
     }
     return status;
 }

@@ -33,7 +33,7 @@ static void add_char(struct key *key, char c)
 /* A NUL would end the key early: two facts could then share it. */
 static void add_text(struct key *key, struct pay_str text)
 {
-    for (size_t i = 0; i < text.len; i++) {
+    for (size_t i = 0; text.ptr != NULL && i < text.len; i++) {
         key->failed = key->failed || text.ptr[i] == '\0';
         add_char(key, text.ptr[i]);
     }

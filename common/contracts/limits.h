@@ -16,10 +16,10 @@
 #define PAY_MAX_AGGREGATE 255 /**< Also <caller>/<command_id>. */
 #define PAY_MAX_DESCRIPTION 127
 #define PAY_MAX_URL 2048
-#define PAY_MAX_ACTION_DATA 16384           /**< An SDK's parameters as JSON text. */
-#define PAY_MAX_SEALED (1024 * 1024 + 1024) /**< A sealed dead letter is the largest. */
-#define PAY_MAX_DEAD_HEADER (64 * 1024)
-#define PAY_MAX_EVIDENCE (512 * 1024)
+#define PAY_MAX_ACTION_DATA 16384 /**< An SDK's parameters as JSON text. */
+#define PAY_MAX_SEALED 1049600    /**< A sealed dead letter is the largest. */
+#define PAY_MAX_DEAD_HEADER 65536
+#define PAY_MAX_EVIDENCE 524288
 #define PAY_MAX_HEADER_NAME 256
 #define PAY_SHA256 32
 

@@ -33,12 +33,12 @@ void pay_member_set_number(const struct pay_bind *bind, uint8_t *base, int64_t v
 {
     uint8_t *at = base + bind->offset;
     const int narrow = (int)value;
-    const bool truth = value != 0;
+    const uint8_t truth = value != 0;
 
     if (bind->kind == PAY_BIND_LONG) {
         memcpy(at, &value, sizeof value);
     } else if (bind->kind == PAY_BIND_BOOL) {
-        memcpy(at, &truth, sizeof truth);
+        *at = truth;
     } else {
         memcpy(at, &narrow, sizeof narrow);
     }
@@ -90,7 +90,7 @@ const uint8_t *pay_member_items(const struct pay_bind *bind, const uint8_t *base
 {
     const uint8_t *items = base + bind->offset;
     if (!bind->is_inline) {
-        memcpy(&items, base + bind->offset, sizeof items);
+        memcpy((void *)&items, base + bind->offset, sizeof items);
     }
     return items;
 }
@@ -98,7 +98,7 @@ const uint8_t *pay_member_items(const struct pay_bind *bind, const uint8_t *base
 void pay_member_set_items(const struct pay_bind *bind, uint8_t *base, void *items, size_t count)
 {
     if (!bind->is_inline) {
-        memcpy(base + bind->offset, &items, sizeof items);
+        memcpy(base + bind->offset, (void *)&items, sizeof items);
     }
     memcpy(base + bind->count_offset, &count, sizeof count);
 }
@@ -128,7 +128,7 @@ bool pay_member_is_here(const struct pay_bind *bind, const uint8_t *base)
     case PAY_HERE_BOOL:
         return *at != 0;
     case PAY_HERE_PTR:
-        memcpy(&ptr, at, sizeof ptr);
+        memcpy((void *)&ptr, at, sizeof ptr);
         return ptr != NULL;
     case PAY_HERE_KIND: {
         const int kind = get_int(at);

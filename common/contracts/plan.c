@@ -5,7 +5,7 @@
 
 #include "common/base/banned.h"
 
-#define FIXED_MAX (1024 * 1024)
+#define FIXED_MAX 1048576
 
 struct maker {
     struct pay_arena *arena;
@@ -21,13 +21,15 @@ static enum pay_status make(struct maker *m, avro_schema_t writer, avro_schema_t
 
 static enum pay_status refuse(const struct maker *m, const struct pay_bind *bind, const char *why)
 {
-    return pay_err_set(m->err, PAY_REJECT, 0, "match schema", "field '%s': %s",
-                       bind == NULL ? "?" : bind->name, why);
+    (void)pay_err_set(m->err, PAY_REJECT, 0, "match schema", "field '%s': %s",
+                      bind == NULL ? "?" : bind->name, why);
+    return PAY_REJECT;
 }
 
 static enum pay_status out_of_memory(const struct maker *m)
 {
-    return pay_err_set(m->err, PAY_REJECT, 0, "match schema", "schema is too large");
+    (void)pay_err_set(m->err, PAY_REJECT, 0, "match schema", "schema is too large");
+    return PAY_REJECT;
 }
 
 static avro_schema_t unlink_schema(avro_schema_t schema)
@@ -93,7 +95,8 @@ static const struct pay_bind *find_bind(const struct pay_bind_record *record, co
 static enum pay_status find_missing(struct maker *m, avro_schema_t writer,
                                     const struct pay_bind_record *record, struct pay_node *node)
 {
-    node->missing = pay_arena_array(m->arena, record->count, sizeof *node->missing);
+    node->missing =
+        (const struct pay_bind **)pay_arena_array(m->arena, record->count, sizeof *node->missing);
     if (node->missing == NULL) {
         return out_of_memory(m);
     }
@@ -230,7 +233,8 @@ static enum pay_status make_enum(struct maker *m, avro_schema_t writer, avro_sch
     node->reader_symbol_count = readers;
     node->to_reader = pay_arena_array(m->arena, (size_t)count, sizeof *node->to_reader);
     node->from_reader = pay_arena_array(m->arena, (size_t)readers, sizeof *node->from_reader);
-    node->reader_symbols = pay_arena_array(m->arena, (size_t)readers, sizeof *node->reader_symbols);
+    node->reader_symbols =
+        (const char **)pay_arena_array(m->arena, (size_t)readers, sizeof *node->reader_symbols);
     if (node->to_reader == NULL || node->from_reader == NULL || node->reader_symbols == NULL) {
         return out_of_memory(m);
     }

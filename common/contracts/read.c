@@ -214,6 +214,7 @@ static enum pay_status read_fields(struct reader *r, const struct pay_node *node
     return status;
 }
 
+/* One signature for all readers. NOLINTNEXTLINE(readability-non-const-parameter) */
 static enum pay_status read_fixed(struct reader *r, const struct pay_node *node, uint8_t *base)
 {
     static const size_t sizes[] = {[AVRO_FLOAT] = 4, [AVRO_DOUBLE] = 8, [AVRO_NULL] = 0};
@@ -391,7 +392,7 @@ static enum pay_status read_node(struct reader *r, const struct pay_node *node, 
     };
     const enum pay_status status = readers[node->type](r, node, base);
 
-    if (status == PAY_OK && node->bind != NULL && node->type != AVRO_UNION) {
+    if (status == PAY_OK && node->bind != NULL && base != NULL && node->type != AVRO_UNION) {
         mark_here(r, node->bind, base);
     }
     return status;

@@ -35,21 +35,25 @@ static const uint8_t *item_of(const struct pay_node *node, const uint8_t *base, 
     return pay_member_items(node->bind, base) + index * node->bind->item_size;
 }
 
+/* The current schema's symbol index of a member that holds the symbol's text; -1: none. */
+static int64_t find_symbol(const struct pay_node *node, struct pay_str text)
+{
+    for (int i = 0; text.ptr != NULL && i < node->reader_symbol_count; i++) {
+        if (pay_str_eq_c(text, node->reader_symbols[i])) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 /* The writer's symbol index; -1: there is none. */
 static int symbol_of(const struct pay_node *node, const uint8_t *base)
 {
-    int64_t symbol = -1;
+    const struct pay_bind *bind = node->bind;
+    const int64_t symbol = bind->kind == PAY_BIND_ENUM
+                               ? pay_member_number(bind, base) - bind->first
+                               : find_symbol(node, pay_member_text(bind, base));
 
-    if (node->bind->kind == PAY_BIND_ENUM) {
-        symbol = pay_member_number(node->bind, base) - node->bind->first;
-    } else {
-        const struct pay_str text = pay_member_text(node->bind, base);
-        for (int i = 0; text.ptr != NULL && i < node->reader_symbol_count; i++) {
-            if (pay_str_eq_c(text, node->reader_symbols[i])) {
-                symbol = i;
-            }
-        }
-    }
     return symbol < 0 || symbol >= node->reader_symbol_count ? -1 : node->from_reader[symbol];
 }
 

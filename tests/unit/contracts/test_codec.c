@@ -171,7 +171,10 @@ static void assert_symbols(const char *record, const char *enumeration, const ch
 
     (void)snprintf(path, sizeof path, "%s/../schemas/avro/%s.avsc", PAY_TEST_DATA, record);
     FILE *file = fopen(path, "rb");
-    assert_non_null(file);
+    if (file == NULL) {
+        fail_msg("cannot read %s", path);
+        return;
+    }
     for (int c = fgetc(file); c != EOF && len < sizeof text - 1; c = fgetc(file)) {
         if (c != ' ' && c != '\n') {
             text[len++] = (char)c;
@@ -580,7 +583,7 @@ static void test_a_full_arena_is_not_the_inputs_fault(void **state)
     assert_int_equal(encode(f, PAY_RECORD_PSP_JOB), PAY_OK);
     const enum pay_status status = record_cases[PAY_RECORD_PSP_JOB].decode(
         f->codec, pay_buf_bytes(&f->out), tiny, &f->back, &f->err);
-    tiny = pay_arena_free(tiny);
+    (void)pay_arena_free(tiny); /* Always NULL. */
     assert_int_equal(status, PAY_RETRY);
     assert_int_equal(f->err.code, PAY_CODEC_NO_MEMORY);
 }
@@ -630,8 +633,8 @@ static void *run_thread(void *arg)
     *done = arena != NULL && pay_codec_new(&codec, NULL) == PAY_OK &&
             go_round_alone(codec, arena, &out);
     pay_buf_free(&out);
-    arena = pay_arena_free(arena);
-    codec = pay_codec_free(codec);
+    (void)pay_arena_free(arena); /* Always NULL, both. */
+    (void)pay_codec_free(codec);
     return NULL;
 }
 

@@ -15,16 +15,16 @@ static void test_the_table_is_architectures(void **state)
 {
     static const struct {
         const char *name;
-        enum pay_record record;
         int64_t days;
+        enum pay_record record;
         bool is_public;
     } rows[PAY_TOPIC_COUNT] = {
-        [PAY_TOPIC_NOTIFICATIONS] = {"payfact.notifications", PAY_RECORD_RAW_NOTIFICATION, 7, true},
-        [PAY_TOPIC_COMMANDS] = {"payfact.commands", PAY_RECORD_COMMAND, 7, true},
-        [PAY_TOPIC_INPUTS] = {"payfact.inputs", PAY_RECORD_PAYMENT_INPUT, 7, false},
-        [PAY_TOPIC_PSP_JOBS] = {"payfact.psp-jobs", PAY_RECORD_PSP_JOB, 7, false},
-        [PAY_TOPIC_EVENTS] = {"payfact.events", PAY_RECORD_PAYMENT_EVENT, 30, true},
-        [PAY_TOPIC_DLQ] = {"payfact.dlq", PAY_RECORD_DEAD_LETTER, 30, false},
+        [PAY_TOPIC_NOTIFICATIONS] = {"payfact.notifications", 7, PAY_RECORD_RAW_NOTIFICATION, true},
+        [PAY_TOPIC_COMMANDS] = {"payfact.commands", 7, PAY_RECORD_COMMAND, true},
+        [PAY_TOPIC_INPUTS] = {"payfact.inputs", 7, PAY_RECORD_PAYMENT_INPUT, false},
+        [PAY_TOPIC_PSP_JOBS] = {"payfact.psp-jobs", 7, PAY_RECORD_PSP_JOB, false},
+        [PAY_TOPIC_EVENTS] = {"payfact.events", 30, PAY_RECORD_PAYMENT_EVENT, true},
+        [PAY_TOPIC_DLQ] = {"payfact.dlq", 30, PAY_RECORD_DEAD_LETTER, false},
     };
     (void)state;
     assert_int_equal(PAY_TOPIC_PARTITIONS_DEFAULT, 12);
