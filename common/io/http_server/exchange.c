@@ -339,7 +339,7 @@ static enum MHD_Result on_body(struct pay_http_request *req, const char *data, s
     return MHD_YES;
 }
 
-/* Hand over, then suspend unless the answer came from inside the handler. */
+/* Hand over, then suspend unless the answer is there already. */
 static enum MHD_Result hand_over(struct MHD_Connection *mhd, struct pay_http_request *req)
 {
     struct pay_http_server *server = req->server;
@@ -347,6 +347,12 @@ static enum MHD_Result hand_over(struct MHD_Connection *mhd, struct pay_http_req
     server->handler(server->ctx, req, &req->view);
 
     pthread_mutex_lock(&server->lock);
+    if (server->stopping && req->phase == PAY_HTTP_PHASE_HANDLER) {
+        req->phase = PAY_HTTP_PHASE_ANSWERED; /* Who stops has looked for suspended ones already. */
+        req->status = 503;
+        req->response = pay_http_response_plain(503);
+        server->stats.deadlines++;
+    }
     const bool is_answered = req->phase == PAY_HTTP_PHASE_ANSWERED;
     if (!is_answered) {
         req->phase = PAY_HTTP_PHASE_SUSPENDED;
