@@ -513,6 +513,18 @@ enum pay_status pay_store_snapshot_load(struct pay_store *store, struct pay_aren
     return status;
 }
 
+enum pay_status pay_store_now_find(struct pay_store *store, size_t *ret_index, struct pay_err *err)
+{
+    *ret_index = pay_store_queued(store);
+    (void)pay_store_params(store); /* now() takes none */
+    return pay_store_queue(store, &load_now, PAY_STORE_ANY_COUNT, err);
+}
+
+int64_t pay_store_now_read(struct pay_store *store, size_t index)
+{
+    return pay_pg_timestamptz(pay_store_result(store, index), 0, 0);
+}
+
 /* ---- what jobs need ---- */
 
 static const struct pay_pg_stmt load_params = {

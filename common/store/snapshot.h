@@ -53,6 +53,11 @@ PAY_MUST_CHECK enum pay_status pay_store_snapshot_load(struct pay_store *store,
                                                        struct pay_arena *arena,
                                                        struct pay_store_load *load,
                                                        struct pay_err *err);
+/** @brief Queue the question for the transaction's time; pay_store_now_read() after the run. */
+PAY_MUST_CHECK enum pay_status pay_store_now_find(struct pay_store *store, size_t *ret_index,
+                                                  struct pay_err *err);
+int64_t pay_store_now_read(struct pay_store *store, size_t index);
+
 /**
  * @brief Make room for what one more decision may append.
  * @return false when the arena is at its maximum.

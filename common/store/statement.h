@@ -61,8 +61,6 @@ PAY_MUST_CHECK enum pay_status pay_store_queue_rows(struct pay_store *store,
                                                     size_t count, struct pay_err *err);
 /** @brief Statements queued: the index that the next one will have in the run. */
 size_t pay_store_queued(const struct pay_store *store);
-/** @brief Run what is queued and keep the results for pay_store_result() until the next run. */
-PAY_MUST_CHECK enum pay_status pay_store_run(struct pay_store *store, struct pay_err *err);
 const struct pay_pg_result *pay_store_result(const struct pay_store *store, size_t index);
 void pay_store_results_free(struct pay_store *store);
 /** @brief Run one statement at once with the store's parameters; its result is result 0. */

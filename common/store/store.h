@@ -49,4 +49,7 @@ void pay_store_rollback(struct pay_store *store);
 /** @brief Run what the writing calls have queued, check every count. */
 PAY_MUST_CHECK enum pay_status pay_store_flush(struct pay_store *store, struct pay_err *err);
 
+/** @brief The same, and keep the results for the _read and _found calls, until the next run. */
+PAY_MUST_CHECK enum pay_status pay_store_run(struct pay_store *store, struct pay_err *err);
+
 #endif /* PAY_STORE_STORE_H */

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/processor/work.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/core/id.h"
+
+#include "common/base/banned.h"
+
+#define REUSED_HEX 16 /* Characters of the content's digest in the id of a refusal. */
+
+/* ---- reading ---- */
+
+static bool is_signed(struct pay_worker *worker, const struct pay_signed_command *signed_command,
+                      const struct pay_ed25519_public *key)
+{
+    pay_buf_reset(&worker->bytes);
+    pay_buf_add(&worker->bytes, PAY_COMMAND_SIGNATURE_PREFIX, PAY_COMMAND_SIGNATURE_PREFIX_BYTES);
+    pay_buf_add(&worker->bytes, signed_command->value.ptr, signed_command->value.len);
+    return !worker->bytes.failed &&
+           pay_ed25519_verify(key, pay_buf_bytes(&worker->bytes), signed_command->signature);
+}
+
+static bool same_payment(const struct pay_item *item)
+{
+    struct pay_str named = item->input.payment_id;
+    struct pay_str own = item->command->payment_id;
+    if (own.ptr == NULL || own.len == 0) {
+        return named.ptr == NULL || named.len == 0;
+    }
+    return pay_str_eq(named, own);
+}
+
+bool pay_command_is_loose(const struct pay_command *command)
+{
+    switch (command->type) {
+    case PAY_CMD_PAUSE_ROUTE:
+    case PAY_CMD_RESUME_ROUTE:
+    case PAY_CMD_REPLAY_INPUT:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Routes and limits, by the accounts of this turn. */
+static const char *resolve_routes(struct pay_worker *worker, struct pay_item *item)
+{
+    const struct pay_command *command = item->command;
+    const struct pay_route_choice *choices = &command->route;
+    size_t count = 1;
+    struct pay_money amount = {.amount_minor = 0};
+    if (command->type == PAY_CMD_CREATE_PAYMENT) {
+        choices = command->create_payment.routes;
+        count = command->create_payment.route_count;
+        amount = command->create_payment.amount;
+    } else if (command->type != PAY_CMD_START_ATTEMPT && command->type != PAY_CMD_CHANGE_METHOD) {
+        choices = NULL;
+    }
+    if (!pay_accounts_policy(worker->accounts, command->merchant_id, pay_str_of(amount.currency),
+                             &item->policy)) {
+        return "UNKNOWN_MERCHANT";
+    }
+    if (choices == NULL) {
+        return NULL;
+    }
+    item->routes = pay_arena_array(worker->batch, PAY_ROUTES_MAX, sizeof(*item->routes));
+    if (item->routes == NULL) {
+        return "LIMIT";
+    }
+    return pay_accounts_routes(worker->accounts, command->merchant_id, choices, count, amount,
+                               item->routes, &item->route_count);
+}
+
+static void set_refusal(struct pay_worker *worker, struct pay_item *item,
+                        const struct pay_principal *principal)
+{
+    const char *why = NULL;
+    if (item->input.kind == PAY_WIRE_REJECTED_COMMAND) {
+        item->refusal = item->input.command.refusal;
+        why = item->refusal.ptr == NULL ? "REJECTED" : NULL;
+    } else if (item->command->type == PAY_CMD_UNRECOGNIZED) {
+        why = "UNKNOWN_COMMAND";
+    } else if (!pay_accounts_may(principal, item->command->merchant_id, item->command->type)) {
+        why = "NOT_ALLOWED";
+    } else {
+        why = resolve_routes(worker, item);
+    }
+    if (why != NULL) {
+        item->refusal = pay_str_of(why);
+    }
+}
+
+/* @return NULL, or why the record is poison; *reason says of which kind. */
+static const char *verify(struct pay_worker *worker, struct pay_item *item,
+                          const struct pay_principal **ret_principal,
+                          enum pay_dead_reason *ret_reason)
+{
+    const struct pay_signed_command *signed_command = &item->input.command;
+    const struct pay_ed25519_public *key = NULL;
+    struct pay_err err = {.code = 0};
+    *ret_reason = PAY_DEAD_KEY_UNKNOWN;
+    *ret_principal = pay_accounts_key(worker->accounts, signed_command->key_id, &key);
+    if (*ret_principal == NULL) {
+        return "a command by a key that is not known";
+    }
+    *ret_reason = PAY_DEAD_SIGNATURE;
+    if (!is_signed(worker, signed_command, key)) {
+        return "a command whose signature is wrong";
+    }
+    item->command = pay_arena_alloc(worker->batch, sizeof(*item->command));
+    *ret_reason = PAY_DEAD_OTHER;
+    if (item->command == NULL) {
+        return "a command that finds no room";
+    }
+    if (pay_command_decode_signed(worker->codec, signed_command->value,
+                                  signed_command->writer_fingerprint, worker->batch, item->command,
+                                  &err) != PAY_OK) {
+        *ret_reason = pay_dead_reason_of_code(err.code);
+        return "a command that cannot be decoded";
+    }
+    *ret_reason = PAY_DEAD_SIGNATURE;
+    if (!pay_str_eq_c(item->command->caller, (*ret_principal)->id)) {
+        return "a command signed by another than its caller";
+    }
+    *ret_reason = PAY_DEAD_KEY_MISMATCH;
+    return same_payment(item) ? NULL : "a command under another payment's key";
+}
+
+void pay_item_read_command(struct pay_worker *worker, struct pay_item *item)
+{
+    const struct pay_principal *principal = NULL;
+    enum pay_dead_reason reason = PAY_DEAD_OTHER;
+    const char *why = verify(worker, item, &principal, &reason);
+    if (why == NULL && !pay_command_is_loose(item->command) &&
+        !pay_id_is_payment(item->command->payment_id)) {
+        reason = PAY_DEAD_MALFORMED;
+        why = "a command without a payment id";
+    }
+    if (why != NULL) {
+        pay_item_poison(item, reason, why);
+        return;
+    }
+    item->is_operator = principal->kind == PAY_PRINCIPAL_OPERATOR;
+    item->cause = pay_arena_printf(worker->batch, "%s/%s", item->command->caller.ptr,
+                                   item->command->command_id.ptr);
+    pay_sha256(item->input.command.value, item->command_sha256);
+    set_refusal(worker, item, principal);
+}
+
+/* ---- answers outside a payment's order ---- */
+
+static bool answer(struct pay_try *turn, struct pay_item *item, const char *refusal,
+                   struct pay_str cause, struct pay_bytes *ret_payload)
+{
+    struct pay_err err;
+    struct pay_fact fact = {
+        .type = refusal == NULL ? PAY_FACT_COMMAND_ACCEPTED : PAY_FACT_COMMAND_REJECTED,
+        .attempt_index = -1,
+        .case_index = -1,
+        .reason_code = refusal == NULL ? "ACCEPTED" : refusal,
+        .evidence = PAY_EVIDENCE_LOCAL,
+    };
+    (void)pay_str_copy(fact.aggregate_id, sizeof(fact.aggregate_id), item->cause);
+    pay_id_fact(fact.event_id, fact.type, fact.aggregate_id, cause.ptr);
+    item->verdict = refusal == NULL ? PAY_VERDICT_APPLY : PAY_VERDICT_REJECT;
+    item->reason = fact.reason_code;
+    return pay_fact_emit(turn, turn->loose, item, &fact, ret_payload, &err) == PAY_OK;
+}
+
+static bool audit(struct pay_try *turn, const struct pay_item *item, const char *what,
+                  const char *reason)
+{
+    struct pay_arena *arena = turn->worker->scratch;
+    struct pay_store_audit_row *row = pay_arena_alloc(arena, sizeof(*row));
+    if (row == NULL) {
+        return false;
+    }
+    *row = (struct pay_store_audit_row){
+        .who = item->command->caller,
+        .what = what,
+        .subject = item->cause,
+        .reason = pay_str_of(reason),
+        .from_where = "payfact.inputs",
+    };
+    return pay_list_add(arena, &turn->loose->audits, row);
+}
+
+static bool remember(struct pay_try *turn, const struct pay_item *item, const char *refusal,
+                     struct pay_bytes payload)
+{
+    struct pay_arena *arena = turn->worker->scratch;
+    struct pay_store_command_row *row = pay_arena_alloc(arena, sizeof(*row));
+    if (row == NULL) {
+        return false;
+    }
+    pay_command_row(item, refusal == NULL ? "ACCEPTED" : "REJECTED", refusal, payload, row);
+    return pay_list_add(arena, &turn->loose->commands, row);
+}
+
+void pay_command_row(const struct pay_item *item, const char *status, const char *reason,
+                     struct pay_bytes answer_bytes, struct pay_store_command_row *ret_row)
+{
+    const struct pay_command *command = item->command;
+    *ret_row = (struct pay_store_command_row){
+        .caller = command->caller,
+        .command_id = command->command_id,
+        .sha256 = {item->command_sha256, PAY_SHA256_BYTES},
+        .type = pay_command_type_name(command->type),
+        .payment_id = command->payment_id.ptr == NULL ? PAY_STR("") : command->payment_id,
+        .merchant_id = command->merchant_id,
+        .key_id = item->input.command.key_id,
+        .status = status,
+        .reason_code = reason,
+        .answer = answer_bytes,
+        .received_at_us = item->input.received_at_us,
+    };
+}
+
+/* Other content under a command's number: refused each time, and written down each time. */
+static bool refuse_reused(struct pay_try *turn, struct pay_item *item)
+{
+    char hex[PAY_SHA256_HEX];
+    struct pay_bytes payload;
+    pay_hex_encode((struct pay_bytes){item->command_sha256, PAY_SHA256_BYTES}, hex);
+    struct pay_str cause =
+        pay_arena_printf(turn->worker->scratch, "%s#%.*s", item->cause.ptr, REUSED_HEX, hex);
+    return cause.ptr != NULL && answer(turn, item, "COMMAND_ID_REUSED", cause, &payload) &&
+           audit(turn, item, "command.refused", "COMMAND_ID_REUSED");
+}
+
+bool pay_command_repeat(struct pay_try *turn, struct pay_item *item)
+{
+    struct pay_bytes own = {item->command_sha256, PAY_SHA256_BYTES};
+    item->done = true;
+    if (!pay_bytes_eq(item->repeat.sha256, own)) {
+        return refuse_reused(turn, item);
+    }
+    item->reason = "REPEATED";
+    item->verdict = PAY_VERDICT_IGNORE;
+    return pay_fact_again(turn, turn->loose, item, item->repeat.answer);
+}
+
+static bool pause(struct pay_try *turn, const struct pay_item *item)
+{
+    struct pay_arena *arena = turn->worker->scratch;
+    struct pay_store_pause_row *row = pay_arena_alloc(arena, sizeof(*row));
+    if (row == NULL) {
+        return false;
+    }
+    const struct pay_cmd_subject *subject = &item->command->subject;
+    *row = (struct pay_store_pause_row){
+        .psp = subject->psp,
+        .psp_account = subject->psp_account,
+        .method = subject->method.ptr == NULL ? PAY_STR("") : subject->method,
+        .principal = item->command->caller,
+        .reason_code = subject->reason_code,
+        .pause = item->command->type == PAY_CMD_PAUSE_ROUTE,
+    };
+    return pay_list_add(arena, &turn->loose->pauses, row);
+}
+
+/* A stored event is decided again when it never was; a decided one, or no event, is refused. */
+static const char *replay_refusal(const struct pay_item *item)
+{
+    if (!item->stored.found) {
+        return "NO_SUCH_INPUT";
+    }
+    if (strcmp(item->stored.kind, "PSP_EVENT") != 0) {
+        return "NOT_REPLAYABLE";
+    }
+    return item->stored.status == PAY_STORE_EVENT_DECIDED ? "ALREADY_DECIDED" : NULL;
+}
+
+bool pay_command_loose(struct pay_try *turn, struct pay_item *item)
+{
+    const char *refusal = item->refusal.ptr;
+    bool fits = true;
+    bool is_replay = item->command->type == PAY_CMD_REPLAY_INPUT;
+    if (refusal == NULL && is_replay) {
+        refusal = replay_refusal(item);
+    } else if (refusal == NULL) {
+        fits = pause(turn, item);
+    }
+    item->done = !is_replay || refusal != NULL;
+    struct pay_bytes payload = {NULL, 0};
+    return fits && answer(turn, item, refusal, item->cause, &payload) &&
+           remember(turn, item, refusal, payload) &&
+           audit(turn, item, pay_command_type_name(item->command->type),
+                 refusal == NULL ? "ACCEPTED" : refusal);
+}

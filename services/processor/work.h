@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file work.h
+ * @brief The processor's working state: one worker, its batch of items, the payments they touch.
+ *
+ * A batch is decoded once into items; each try of a transaction groups them into units, one per
+ * payment, decides, and collects in the unit what is to be written. Ownership: items belong to the
+ * worker's batch arena, units and what they hold to its try arena. Threads: one per worker.
+ */
+#ifndef PAY_PROCESSOR_WORK_H
+#define PAY_PROCESSOR_WORK_H
+
+#include "common/accounts/accounts.h"
+#include "common/contracts/command_record.h"
+#include "common/contracts/dead_letter.h"
+#include "common/contracts/payment_event.h"
+#include "common/contracts/payment_input.h"
+#include "common/contracts/psp_job.h"
+#include "common/core/decide.h"
+#include "common/crypto/keyring.h"
+#include "common/crypto/sha256.h"
+#include "common/io/kafka/kafka_consumer.h"
+#include "common/store/attempt.h"
+#include "common/store/cases.h"
+#include "common/store/commands.h"
+#include "common/store/deadlines.h"
+#include "common/store/gate.h"
+#include "common/store/history.h"
+#include "common/store/inbox.h"
+#include "common/store/order.h"
+#include "common/store/outbox.h"
+#include "common/store/reference.h"
+#include "common/store/snapshot.h"
+#include "services/processor/settings.h"
+
+#define PAY_PROCESSOR_ARENA_MAX ((size_t)96 << 20) /**< Each of the two arenas. */
+#define PAY_PROCESSOR_CAS_TRIES 3 /**< Readings of a payment within one transaction. */
+
+/** A growing list of pointers in an arena. */
+struct pay_list {
+    void **items;
+    size_t count, cap;
+};
+/** @return false when the arena is at its maximum. */
+PAY_MUST_CHECK bool pay_list_add(struct pay_arena *arena, struct pay_list *list, void *item);
+
+enum pay_item_kind {
+    PAY_ITEM_EVENT,
+    PAY_ITEM_COMMAND,
+    PAY_ITEM_DEADLINE,
+    PAY_ITEM_REPLAY,
+    PAY_ITEM_REFUSED,
+    PAY_ITEM_POISON, /**< Undecodable, or refused by the database: kept and dead-lettered. */
+    PAY_ITEM_KIND_COUNT
+};
+
+struct pay_unit;
+
+/** One input. Members below "per try" are made anew by each try of the transaction. */
+struct pay_item {
+    const struct pay_kafka_msg *msg;
+    enum pay_item_kind kind;
+    enum pay_dead_reason dead; /**< POISON. */
+    char dead_text[160];       /**< POISON: for people, no payload. */
+    bool dead_letter; /**< To be produced to the dlq: POISON, or an orphan that was given up. */
+    struct pay_payment_input input;
+
+    /* Command. */
+    struct pay_command *command;
+    struct pay_str refusal; /**< Found before deciding; absent: none. */
+    bool is_operator;
+    uint8_t command_sha256[PAY_SHA256_BYTES];
+    struct pay_route *routes; /**< Resolved, with traits. */
+    size_t route_count;
+    struct pay_policy policy;
+
+    struct pay_str cause; /**< Business key, caller/command_id or the deadline's transport key. */
+    uint8_t key[PAY_SHA256_BYTES]; /**< Its first 16 bytes are the inbox key. */
+    bool has_key;                  /**< Goes through the inbox. */
+    struct pay_bytes normalized;
+    struct pay_str transport_key;
+    char poison_key[PAY_TRANSPORT_KEY_MAX + 1];
+    enum pay_deadline_kind deadline_kind;
+    struct pay_str trace_id; /**< Absent: none. */
+
+    /* Per try. */
+    struct pay_store_inbox_row inbox;
+    struct pay_store_stored_event stored;
+    struct pay_store_command_ask repeat;
+    struct pay_store_due_ask due;
+    struct pay_store_order_no_ask order_no;
+    struct pay_item *same; /**< Folded into that item of this try. */
+    bool done;             /**< Nothing is to be decided: a duplicate, or answered already. */
+    const struct pay_payment_input *what; /**< The input to decide: its own or the stored one. */
+    char payment_id[PAY_PAYMENT_ID_SIZE]; /**< "": none. */
+    bool foreign_reference;
+    enum pay_verdict verdict;
+    const char *reason; /**< Static; NULL: not decided. */
+    bool is_security;
+};
+
+/** A deadline effect; the last one of (aggregate, kind) in a unit wins. */
+struct pay_deadline_change {
+    bool clear;
+    struct pay_store_deadline row;
+};
+
+/** A job that was decided; its bytes are made when everything it needs is loaded. */
+struct pay_job_plan {
+    struct pay_job_effect effect;
+    struct pay_item *item;
+    struct pay_store_outbox_row
+        *row; /**< To be filled; NULL: the payment is not on the write path. */
+    uint8_t digest[PAY_SHA256_BYTES];
+    struct pay_store_params_ask params;
+    struct pay_store_redirect_ask redirect;
+};
+
+/** Which decision opened or fed a case of the snapshot. */
+struct pay_case_note {
+    size_t case_index;
+    const struct pay_item *item;
+    const char *event_name;
+    const char *reason_code;
+};
+
+/** Everything of one payment in one try. Without a payment: payment id "". */
+struct pay_unit {
+    struct pay_snapshot snapshot;
+    struct pay_list work; /**< struct pay_item, in log order. */
+    size_t loaded_routes;
+    size_t named_routes; /**< Routes whose parameters are in route_rows. */
+    bool loaded;         /**< The order was there when it was read. */
+    bool won;
+    bool decided; /**< Has history: its version is to be raised. */
+    struct pay_store_order_detail detail;
+    struct pay_list history, outbox, jobs, deadlines, commands, audits, redirects, events, cases,
+        route_rows, pauses, case_notes;
+};
+
+struct pay_worker_options {
+    const struct pay_processor_settings *cfg;
+    struct pay_metric **metrics; /**< PAY_PM_COUNT entries, each may be NULL. */
+    struct pay_keyring *keyring;
+    uint32_t partitions; /**< Of the inputs topic: gives the outbox shard. */
+    /** @brief Wait before a batch is tried again. @return false: give it up (drain). */
+    bool (*wait)(void *ctx, int ms);
+    /** @brief Produce a dead letter and have it acknowledged. @return false: not (yet). */
+    bool (*dead_letter)(void *ctx, const struct pay_kafka_msg *msg, struct pay_bytes letter);
+    void *ctx;
+};
+
+struct pay_worker {
+    struct pay_worker_options options;
+    struct pay_pg_backoff backoff;
+    const struct pay_processor_settings *cfg;
+    struct pay_metric **metrics; /**< PAY_PM_COUNT; entries may be NULL (tests). */
+    struct pay_store *store;
+    struct pay_codec *codec;
+    struct pay_keyring *keyring;
+    const struct pay_accounts *accounts; /**< Of this turn. */
+    struct pay_arena *batch;
+    struct pay_arena *scratch;
+    struct pay_buf bytes;
+    uint32_t partitions;
+    struct pay_decision *decision; /**< Too large for the stack. */
+    int64_t now_us;                /**< The database's clock in the latest transaction. */
+};
+
+/** One try. Lists hold pointers into items and units. */
+struct pay_try {
+    struct pay_worker *worker;
+    struct pay_item **items;
+    size_t count;
+    struct pay_list inbox;      /**< pay_store_inbox_row, sorted by key. */
+    struct pay_list commands;   /**< pay_store_command_ask */
+    struct pay_list stored;     /**< pay_store_stored_event */
+    struct pay_list references; /**< pay_store_reference_ask */
+    struct pay_list ref_items;  /**< pay_item, one per reference. */
+    struct pay_list units;      /**< pay_unit, sorted by payment id; the first may be without. */
+    struct pay_unit *loose;     /**< The unit without a payment. */
+    int64_t now_us;
+    size_t conflicts;
+};
+
+/* ---- item.c: bytes to items ---- */
+
+/** @brief Decode and validate one record. Never fails: what cannot work is a POISON item. */
+void pay_item_read(struct pay_worker *worker, const struct pay_kafka_msg *msg,
+                   struct pay_item *item);
+/** @brief Make the item poison. @param text for people, no payload. */
+void pay_item_poison(struct pay_item *item, enum pay_dead_reason reason, const char *text);
+/** @brief SHA-256 of an inbox key's parts; false: they are not of the form that a key may have. */
+PAY_MUST_CHECK bool pay_inbox_digest(struct pay_str psp, struct pay_str psp_account,
+                                     struct pay_str transport_key,
+                                     uint8_t ret_digest[PAY_SHA256_BYTES]);
+
+/* ---- commands.c ---- */
+
+/** @brief Verify, permit and resolve a decoded command. */
+void pay_item_read_command(struct pay_worker *worker, struct pay_item *item);
+/** @brief A command that is stored already: answer as before, or refuse other content. */
+PAY_MUST_CHECK bool pay_command_repeat(struct pay_try *turn, struct pay_item *item);
+/** @brief A command about no payment's state: routes and stored events. */
+PAY_MUST_CHECK bool pay_command_loose(struct pay_try *turn, struct pay_item *item);
+/** @brief The row of an answered command. */
+void pay_command_row(const struct pay_item *item, const char *status, const char *reason,
+                     struct pay_bytes answer_bytes, struct pay_store_command_row *ret_row);
+/** @return true for a command that pay_command_loose() answers. */
+bool pay_command_is_loose(const struct pay_command *command);
+
+/* ---- derive.c: what an input is worth ---- */
+
+/** @return NULL when the input's kind, source and event fit each other; else why not (static). */
+const char *pay_derive_refuse(const struct pay_payment_input *input);
+/** @brief Evidence by kind and source, never by what the message says. */
+enum pay_evidence pay_derive_evidence(const struct pay_payment_input *input);
+
+/* ---- resolve.c: which payment ---- */
+
+/** @brief Collect the names to look up. */
+PAY_MUST_CHECK bool pay_resolve_ask(struct pay_try *turn, struct pay_item *item);
+/** @brief Set payment_id and foreign_reference of all items from what was found. */
+void pay_resolve(struct pay_try *turn);
+
+/* ---- facts.c, jobs.c: decisions to bytes ---- */
+
+/** @brief Encode a fact into a new outbox row of the unit. @param ret_payload its bytes. */
+PAY_MUST_CHECK enum pay_status pay_fact_emit(struct pay_try *turn, struct pay_unit *unit,
+                                             struct pay_item *item, const struct pay_fact *fact,
+                                             struct pay_bytes *ret_payload, struct pay_err *err);
+/** @brief Publish stored bytes again, as they were. @return false: the arena is full. */
+PAY_MUST_CHECK bool pay_fact_again(struct pay_try *turn, struct pay_unit *unit,
+                                   struct pay_item *item, struct pay_bytes payload);
+/** @return false: no room. */
+PAY_MUST_CHECK bool pay_outbox_header(struct pay_arena *arena, struct pay_store_outbox_row *row,
+                                      const char *name, struct pay_str value);
+/** @brief An outbox row of a topic, keyed and sharded. @return NULL: the arena is full. */
+struct pay_store_outbox_row *pay_outbox_row(struct pay_try *turn, struct pay_unit *unit,
+                                            struct pay_str topic, struct pay_str key);
+/** @brief Load what the planned jobs need and encode them. */
+PAY_MUST_CHECK enum pay_status pay_jobs_make(struct pay_try *turn, struct pay_list *units,
+                                             struct pay_err *err);
+
+/* ---- orphan.c ---- */
+
+/** @brief An event whose payment or attempt is not there: keep it, or give it up. */
+PAY_MUST_CHECK bool pay_orphan_keep(struct pay_try *turn, struct pay_unit *unit,
+                                    struct pay_item *item);
+/** @brief An event that is no payment of ours: recorded, nothing else. */
+PAY_MUST_CHECK bool pay_orphan_foreign(struct pay_try *turn, struct pay_unit *unit,
+                                       struct pay_item *item);
+/** @brief A stored event was decided at last. */
+PAY_MUST_CHECK bool pay_orphan_settled(struct pay_try *turn, struct pay_unit *unit,
+                                       struct pay_item *item);
+
+/* ---- decide.c: items to emissions ---- */
+
+/** @brief Fill the routes' traits from the accounts of this turn. */
+void pay_unit_set_traits(const struct pay_worker *worker, struct pay_unit *unit);
+/** @brief Decide all items of a unit whose snapshot is loaded; collects what is to be written. */
+PAY_MUST_CHECK enum pay_status pay_unit_decide(struct pay_try *turn, struct pay_unit *unit,
+                                               struct pay_err *err);
+
+/* ---- poison.c ---- */
+
+/** @brief What is kept of a poison item: inbox row, case. */
+PAY_MUST_CHECK enum pay_status pay_poison_keep(struct pay_try *turn, struct pay_item *item,
+                                               struct pay_err *err);
+/** @brief Its dead letter's bytes. @param out reset first. */
+PAY_MUST_CHECK enum pay_status pay_poison_letter(struct pay_worker *worker,
+                                                 const struct pay_item *item, int64_t now_us,
+                                                 struct pay_buf *out, struct pay_err *err);
+
+/* ---- apply.c: the transaction ---- */
+
+/**
+ * @brief Steps 1 to 7 for some items: one transaction, committed or rolled back.
+ * @return PAY_REJECT: the data of one of them is refused. PAY_RETRY, PAY_UNKNOWN: again, connected
+ *         anew where needed; a repeat finds what was committed in the inbox.
+ */
+PAY_MUST_CHECK enum pay_status pay_apply(struct pay_worker *worker, struct pay_item **items,
+                                         size_t count, struct pay_err *err);
+
+#endif /* PAY_PROCESSOR_WORK_H */
