@@ -89,7 +89,8 @@ static bool connected(struct pay_recovery *rec)
     if (pay_store_connect(rec->store, &err) == PAY_OK && schema_ready(rec, &err)) {
         rec->pg_backoff.tries = 0;
         atomic_store(&rec->pg_ok, true);
-        pay_log(PAY_LOG_INFO, "database_connected");
+        pay_log(PAY_LOG_INFO, "database_connected",
+                PAY_F_INT("pid", pay_pg_backend_pid(pay_store_pg(rec->store))));
         return true;
     }
     if (atomic_exchange(&rec->pg_ok, false) || rec->pg_backoff.tries == 0) {
@@ -158,7 +159,8 @@ static void refresh_accounts(struct pay_recovery *rec)
     }
     rec->accounts_due_us = pay_clock_mono_us() + ACCOUNTS_US;
     if (pay_accounts_refresh(rec->accounts, NULL) == PAY_ACCOUNTS_BAD) {
-        pay_log(PAY_LOG_ERROR, "accounts_refused");
+        pay_log(PAY_LOG_ERROR, "accounts_refused",
+                PAY_F_STR("file", rec->cfg->common.accounts_file));
         pay_metric_add(rec->metrics[PAY_RM_ERRORS], (const char *const[]){"accounts"}, 1);
     }
 }

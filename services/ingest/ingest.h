@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file ingest.h
+ * @brief What the three roles of ingest share: accounts, keyring, metrics, topics, the way to
+ * Kafka.
+ *
+ * Ownership: pay_ingest_start() makes it, pay_ingest_stop() ends it. Threads: everything here from
+ * any thread. Failure: start only.
+ */
+#ifndef PAY_INGEST_INGEST_H
+#define PAY_INGEST_INGEST_H
+
+#include "common/accounts/accounts.h"
+#include "common/contracts/topics.h"
+#include "services/ingest/keys.h"
+#include "services/ingest/outlet.h"
+#include "services/ingest/settings.h"
+
+struct pay_ingest {
+    struct pay_service *svc;
+    const struct pay_ingest_settings *cfg;
+    struct pay_metric *metrics[PAY_IM_COUNT];
+    struct pay_accounts_store *accounts;
+    struct pay_keys *keys;
+    struct pay_outlet *outlet;
+    char topics[PAY_TOPIC_COUNT][PAY_TOPIC_NAME_SIZE];
+};
+
+PAY_MUST_CHECK enum pay_status pay_ingest_start(struct pay_ingest *ingest, struct pay_service *svc,
+                                                struct pay_err *err);
+/** @brief Flushes what is on its way, bounded by the drain. Copes with a half-made one. */
+void pay_ingest_stop(struct pay_ingest *ingest);
+/** @brief Look for changed accounts, secrets and keyring; each role's main loop calls it. */
+void pay_ingest_refresh(struct pay_ingest *ingest);
+
+/** For --check-config: accounts, keyring, and what the role needs. */
+enum pay_status pay_ingest_check(const char *role, struct pay_err *err);
+
+/* The roles; each runs until the service drains. */
+enum pay_status pay_ingest_webhook(struct pay_ingest *ingest, struct pay_err *err);
+enum pay_status pay_ingest_relay(struct pay_ingest *ingest, struct pay_err *err);
+enum pay_status pay_ingest_psp(struct pay_ingest *ingest, struct pay_err *err);
+
+#endif /* PAY_INGEST_INGEST_H */

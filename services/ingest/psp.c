@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Role psp: takes jobs from payfact.psp-jobs, hands them to workers, commits what is finished. */
+#include "services/ingest/psp_worker.h"
+
+#include <stdatomic.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/io/kafka/kafka_consumer.h"
+#include "services/ingest/dead.h"
+
+#include "common/base/banned.h"
+
+#define BATCH_MAX 256
+#define ARENA_BYTES_MAX ((size_t)8 * 1024 * 1024)
+#define REFRESH_US INT64_C(2000000)
+#define LANES_SHOWN 256
+
+struct role {
+    struct pay_ingest *ingest;
+    struct pay_kafka_consumer *consumer;
+    struct pay_psp_queue *queue;
+    struct pay_http_shared *shared;
+    struct pay_psp_worker *workers;
+    size_t worker_count;
+    struct pay_codec *codec;
+    struct pay_arena *arena;
+    struct pay_outlet_wait wait;
+    char group[PAY_TOPIC_NAME_SIZE];
+    int64_t refresh_due_us;
+    atomic_bool joined;
+};
+
+static void on_revoked(void *ctx, const struct pay_kafka_partition *parts, size_t count, bool lost)
+{
+    struct role *role = ctx;
+    (void)lost; /* What was finished is stored after each poll already. */
+    for (size_t i = 0; i < count; i++) {
+        pay_psp_queue_forget(role->queue, parts[i].partition);
+    }
+}
+
+static enum pay_status make_consumer(struct role *role, struct pay_err *err)
+{
+    const struct pay_common_config *common = &role->ingest->cfg->common;
+    const char *const topics[] = {role->ingest->topics[PAY_TOPIC_PSP_JOBS]};
+    struct pay_buf group = pay_buf_make(sizeof role->group - 1);
+    pay_buf_printf(&group, "%singest-psp", common->topic_prefix);
+    const bool fits = pay_str_copy(role->group, sizeof role->group, pay_buf_str(&group));
+    pay_buf_free(&group);
+    if (!fits) {
+        return pay_err_set(err, PAY_FATAL, 0, "consumer", "group name too long");
+    }
+    const struct pay_kafka_consumer_options options = {
+        .conf = {.bootstrap = common->kafka_brokers,
+                 .client_id = "payfact-ingest-psp",
+                 .properties_file = common->kafka_properties_file},
+        .group_id = role->group,
+        .topics = topics,
+        .topic_count = 1,
+        .on_revoked = on_revoked,
+        .ctx = role,
+    };
+    return pay_kafka_consumer_new(&options, &role->consumer, err);
+}
+
+static enum pay_status start_workers(struct role *role, struct pay_err *err)
+{
+    const size_t count = (size_t)role->ingest->cfg->psp_workers;
+    role->workers = pay_mem_new(count, sizeof *role->workers);
+    if (role->workers == NULL) {
+        return pay_err_set(err, PAY_FATAL, 0, "workers", "out of memory");
+    }
+    role->worker_count = count;
+    enum pay_status status = PAY_OK;
+    for (size_t i = 0; status == PAY_OK && i < count; i++) {
+        status =
+            pay_psp_worker_start(&role->workers[i], role->ingest, role->queue, role->shared, err);
+    }
+    return status;
+}
+
+static bool ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
+{
+    struct role *role = ctx;
+    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX,
+                       PAY_STR("the consumer group has no assignment yet"));
+    return atomic_load(&role->joined);
+}
+
+static enum pay_status start(struct role *role, struct pay_err *err)
+{
+    const struct pay_ingest_settings *cfg = role->ingest->cfg;
+    const struct pay_psp_queue_options queue = {
+        .tasks_max = (size_t)cfg->psp_jobs_max,
+        .breaker_failures = (int)cfg->breaker_failures,
+        .breaker_open_us = cfg->breaker_open_ms * 1000,
+        .retries_per_min = cfg->retry_budget_per_min,
+    };
+    pay_outlet_wait_init(&role->wait);
+    role->queue = pay_psp_queue_new(&queue);
+    role->arena = pay_arena_new(ARENA_BYTES_MAX);
+    if (role->queue == NULL || role->arena == NULL) {
+        return pay_err_set(err, PAY_FATAL, 0, "start", "out of memory");
+    }
+    enum pay_status status = pay_codec_new(&role->codec, err);
+    if (status == PAY_OK) {
+        status = pay_http_shared_new(&role->shared, err);
+    }
+    if (status == PAY_OK) {
+        status = start_workers(role, err);
+    }
+    if (status == PAY_OK) {
+        status = make_consumer(role, err);
+    }
+    pay_health_check_add(pay_service_health(role->ingest->svc), "group", ready, role);
+    return status;
+}
+
+/* A record that is no job: kept in the dead letters, then its offset counts as done. */
+static enum pay_status refuse(struct role *role, const struct pay_kafka_msg *msg,
+                              const struct pay_err *why, struct pay_err *err)
+{
+    enum pay_status status = PAY_RETRY;
+    while (status != PAY_OK) {
+        status = pay_dead_put(role->ingest, role->codec, role->arena, msg,
+                              pay_dead_reason_of_code(why->code), why->text, &role->wait, err);
+        const enum pay_status reported = pay_outlet_wait_done(&role->wait);
+        status = status == PAY_OK ? reported : status;
+        if (status == PAY_REJECT ||
+            (status != PAY_OK && pay_service_wait(role->ingest->svc, 500))) {
+            return status;
+        }
+    }
+    return pay_psp_queue_skip(role->queue, msg->partition, msg->offset, err);
+}
+
+static enum pay_status take(struct role *role, const struct pay_kafka_msg *msg, struct pay_err *err)
+{
+    struct pay_psp_job job;
+    pay_arena_reset(role->arena);
+    enum pay_status status = pay_psp_job_decode(role->codec, msg->value, role->arena, &job, err);
+    if (status == PAY_REJECT) {
+        const struct pay_err why = *err;
+        return refuse(role, msg, &why, err);
+    }
+    if (status != PAY_OK) {
+        return status;
+    }
+    const struct pay_accounts *accounts = pay_accounts_acquire(role->ingest->accounts);
+    const struct pay_account *account = pay_accounts_account(accounts, job.psp_account);
+    do { /* Full: the workers make room; the batch in hand is bounded. */
+        status = pay_psp_queue_push(role->queue, account, &job, msg->value, msg->partition,
+                                    msg->offset, err);
+    } while (status == PAY_RETRY && !pay_service_wait(role->ingest->svc, 20));
+    pay_accounts_release(accounts);
+    return status;
+}
+
+static void store_offsets(struct role *role)
+{
+    struct pay_psp_offset offsets[PAY_PSP_PARTITIONS_MAX];
+    struct pay_err err = {.status = PAY_OK};
+    const size_t count = pay_psp_queue_offsets(role->queue, offsets, PAY_PSP_PARTITIONS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        (void)pay_kafka_consumer_store(role->consumer, role->ingest->topics[PAY_TOPIC_PSP_JOBS],
+                                       offsets[i].partition,
+                                       offsets[i].next); /* false: another member's by now. */
+    }
+    if (count > 0 && pay_kafka_consumer_commit(role->consumer, false, &err) != PAY_OK) {
+        pay_log(PAY_LOG_WARN, "commit_failed", PAY_F_ERR(&err)); /* Goes with the next one. */
+    }
+}
+
+static enum pay_status hold_back(struct role *role, struct pay_err *err)
+{
+    const bool full = pay_psp_queue_full(role->queue);
+    if (full == pay_kafka_consumer_paused(role->consumer)) {
+        return PAY_OK;
+    }
+    return full ? pay_kafka_consumer_pause(role->consumer, err)
+                : pay_kafka_consumer_resume(role->consumer, err);
+}
+
+static void show_lanes(struct role *role)
+{
+    static const int64_t shown[] = {
+        [PAY_BREAKER_CLOSED] = 0, [PAY_BREAKER_HALF_OPEN] = 1, [PAY_BREAKER_OPEN] = 2};
+    struct pay_psp_lane_state lanes[LANES_SHOWN];
+    const size_t count = pay_psp_queue_lanes(role->queue, lanes, LANES_SHOWN);
+    for (size_t i = 0; i < count; i++) {
+        const char *const labels[] = {lanes[i].account};
+        pay_metric_set(role->ingest->metrics[PAY_IM_QUEUED], labels, (int64_t)lanes[i].queued);
+        pay_metric_set(role->ingest->metrics[PAY_IM_IN_FLIGHT], labels,
+                       (int64_t)lanes[i].in_flight);
+        pay_metric_set(role->ingest->metrics[PAY_IM_BREAKER], labels, shown[lanes[i].breaker]);
+    }
+    pay_metric_set(role->ingest->metrics[PAY_IM_LAG], NULL,
+                   pay_kafka_consumer_lag_records(role->consumer));
+}
+
+static enum pay_status turn(struct role *role, struct pay_err *err)
+{
+    static struct pay_kafka_msg msgs[BATCH_MAX]; /* One role, one loop. */
+    size_t count = 0;
+    enum pay_status status = hold_back(role, err);
+    if (status == PAY_OK) {
+        status = pay_kafka_consumer_poll(role->consumer, BATCH_MAX, 50, msgs, &count, err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (status == PAY_OK) {
+            status = take(role, &msgs[i], err);
+        }
+        pay_kafka_msg_release(&msgs[i]);
+    }
+    store_offsets(role);
+    atomic_store(&role->joined, pay_kafka_consumer_joined(role->consumer));
+    if (pay_clock_mono_us() >= role->refresh_due_us) {
+        role->refresh_due_us = pay_clock_mono_us() + REFRESH_US;
+        pay_ingest_refresh(role->ingest);
+        show_lanes(role);
+    }
+    if (status == PAY_RETRY || status == PAY_UNKNOWN) {
+        pay_log(PAY_LOG_WARN, "turn_failed", PAY_F_ERR(err));
+        pay_metric_add(role->ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"kafka"}, 1);
+        return PAY_OK;
+    }
+    return status;
+}
+
+static void finish(struct role *role)
+{
+    struct pay_err err = {.status = PAY_OK};
+    if (role->queue != NULL) {
+        pay_psp_queue_close(role->queue);
+    }
+    for (size_t i = 0; i < role->worker_count; i++) {
+        pay_psp_worker_stop(&role->workers[i]);
+    }
+    if (role->consumer != NULL) {
+        store_offsets(role);
+        if (pay_kafka_consumer_close(role->consumer,
+                                     (int)(pay_service_drain_left_ms(role->ingest->svc) / 2),
+                                     &err) != PAY_OK) {
+            pay_log(PAY_LOG_WARN, "group_not_left", PAY_F_ERR(&err));
+        }
+    }
+    role->consumer = pay_kafka_consumer_free(role->consumer);
+    role->workers = pay_mem_free(role->workers);
+    role->queue = pay_psp_queue_free(role->queue);
+    role->shared = pay_http_shared_free(role->shared);
+    role->codec = pay_codec_free(role->codec);
+    role->arena = pay_arena_free(role->arena);
+    pay_outlet_wait_free(&role->wait);
+}
+
+enum pay_status pay_ingest_psp(struct pay_ingest *ingest, struct pay_err *err)
+{
+    static struct role role; /* Outlives the checks that /readyz calls. */
+    role = (struct role){.ingest = ingest};
+    struct pay_health_loop *loop = pay_service_loop(ingest->svc, "jobs");
+    enum pay_status status = start(&role, err);
+    while (status == PAY_OK && pay_service_mode(ingest->svc) == PAY_SERVICE_RUNNING) {
+        status = turn(&role, err);
+        pay_health_beat(loop);
+    }
+    finish(&role);
+    return status;
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ingest/psp_queue.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+
+#include "common/base/banned.h"
+
+#define SECOND_US INT64_C(1000000)
+#define WAIT_US_MAX SECOND_US
+
+struct pay_psp_lane {
+    struct pay_psp_lane *next;
+    char account[PAY_NAME_SIZE];
+    char method[PAY_NAME_SIZE];
+    struct pay_psp_task *first;
+    struct pay_psp_task **last;
+    size_t queued;
+    size_t in_flight;
+    size_t queued_max;
+    size_t in_flight_max;
+    bool limited; /* false: an unknown account, or tasks that make no call. */
+    struct pay_breaker breaker;
+    struct pay_bucket calls;
+    struct pay_bucket retries;
+};
+
+/* Records of one partition that were taken and are not all done, in order. */
+struct slot {
+    int64_t offset;
+    bool done;
+};
+struct partition {
+    bool known;
+    struct slot *slots; /* Ring. */
+    size_t head, count, cap;
+    bool moved;
+    int64_t next;
+};
+
+struct pay_psp_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct pay_psp_queue_options options;
+    struct pay_psp_lane *lanes;
+    struct pay_psp_lane *turn; /* Where the last task came from: the search starts behind it. */
+    size_t lane_count;
+    size_t tasks;
+    bool closed;
+    struct pay_psp_task *running; /* For the check that one job runs once at a time. */
+    struct partition partitions[PAY_PSP_PARTITIONS_MAX];
+};
+
+struct pay_psp_queue *pay_psp_queue_new(const struct pay_psp_queue_options *options)
+{
+    struct pay_psp_queue *queue = pay_mem_new(1, sizeof *queue);
+    if (queue == NULL) {
+        return NULL;
+    }
+    pthread_condattr_t attributes;
+    (void)pthread_condattr_init(&attributes);
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&queue->lock, NULL);
+    (void)pthread_cond_init(&queue->changed, &attributes);
+    (void)pthread_condattr_destroy(&attributes);
+    queue->options = *options;
+    return queue;
+}
+
+void pay_psp_queue_close(struct pay_psp_queue *queue)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    queue->closed = true;
+    (void)pthread_cond_broadcast(&queue->changed);
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+static void free_tasks(struct pay_psp_task *task)
+{
+    while (task != NULL) {
+        struct pay_psp_task *next = task->next;
+        pay_mem_free(task);
+        task = next;
+    }
+}
+
+struct pay_psp_queue *pay_psp_queue_free(struct pay_psp_queue *queue)
+{
+    if (queue == NULL) {
+        return NULL;
+    }
+    PAY_ASSERT(queue->running == NULL);
+    for (struct pay_psp_lane *lane = queue->lanes; lane != NULL;) {
+        struct pay_psp_lane *next = lane->next;
+        free_tasks(lane->first);
+        pay_mem_free(lane);
+        lane = next;
+    }
+    for (size_t i = 0; i < PAY_PSP_PARTITIONS_MAX; i++) {
+        pay_mem_free(queue->partitions[i].slots);
+    }
+    (void)pthread_cond_destroy(&queue->changed);
+    (void)pthread_mutex_destroy(&queue->lock);
+    return pay_mem_free(queue);
+}
+
+/* ---- offsets ---- */
+
+static bool grow(struct partition *partition)
+{
+    if (partition->count < partition->cap) {
+        return true;
+    }
+    const size_t cap = partition->cap == 0 ? 64 : 2 * partition->cap;
+    struct slot *slots = pay_mem_new(cap, sizeof *slots);
+    if (slots == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < partition->count; i++) {
+        slots[i] = partition->slots[(partition->head + i) % partition->cap];
+    }
+    pay_mem_free(partition->slots);
+    partition->slots = slots;
+    partition->head = 0;
+    partition->cap = cap;
+    return true;
+}
+
+static bool track(struct pay_psp_queue *queue, int32_t number, int64_t offset, bool done)
+{
+    PAY_ASSERT(number >= 0 && number < PAY_PSP_PARTITIONS_MAX);
+    struct partition *partition = &queue->partitions[number];
+    if (!grow(partition)) {
+        return false;
+    }
+    partition->known = true;
+    partition->slots[(partition->head + partition->count) % partition->cap] =
+        (struct slot){offset, done};
+    partition->count++;
+    return true;
+}
+
+static void advance(struct partition *partition)
+{
+    while (partition->count > 0 && partition->slots[partition->head].done) {
+        partition->next = partition->slots[partition->head].offset + 1;
+        partition->head = (partition->head + 1) % partition->cap;
+        partition->count--;
+        partition->moved = true;
+    }
+}
+
+static void mark_done(struct pay_psp_queue *queue, const struct pay_psp_task *task)
+{
+    struct partition *partition = &queue->partitions[task->partition];
+    for (size_t i = 0; partition->known && i < partition->count; i++) {
+        struct slot *slot = &partition->slots[(partition->head + i) % partition->cap];
+        if (slot->offset == task->offset) {
+            slot->done = true;
+            break;
+        }
+    }
+    advance(partition);
+}
+
+size_t pay_psp_queue_offsets(struct pay_psp_queue *queue, struct pay_psp_offset *ret_offsets,
+                             size_t max)
+{
+    size_t count = 0;
+    (void)pthread_mutex_lock(&queue->lock);
+    for (int32_t i = 0; i < PAY_PSP_PARTITIONS_MAX && count < max; i++) {
+        struct partition *partition = &queue->partitions[i];
+        if (partition->known && partition->moved) {
+            partition->moved = false;
+            ret_offsets[count++] = (struct pay_psp_offset){i, partition->next};
+        }
+    }
+    (void)pthread_mutex_unlock(&queue->lock);
+    return count;
+}
+
+void pay_psp_queue_forget(struct pay_psp_queue *queue, int32_t partition)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    struct partition *gone = &queue->partitions[partition];
+    gone->known = gone->moved = false;
+    gone->count = gone->head = 0;
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+enum pay_status pay_psp_queue_skip(struct pay_psp_queue *queue, int32_t partition, int64_t offset,
+                                   struct pay_err *err)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    const bool tracked = track(queue, partition, offset, true);
+    advance(&queue->partitions[partition]);
+    (void)pthread_mutex_unlock(&queue->lock);
+    return tracked ? PAY_OK : pay_err_set(err, PAY_RETRY, 0, "queue", "out of memory");
+}
+
+/* ---- lanes ---- */
+
+static void set_limits(struct pay_psp_queue *queue, struct pay_psp_lane *lane,
+                       const struct pay_account *account)
+{
+    const int64_t now_us = pay_clock_mono_us();
+    lane->limited = account != NULL;
+    lane->queued_max = account == NULL ? SIZE_MAX : (size_t)account->queued;
+    lane->in_flight_max = account == NULL ? SIZE_MAX : (size_t)account->in_flight;
+    lane->breaker.failures_max = queue->options.breaker_failures;
+    lane->breaker.open_us = queue->options.breaker_open_us;
+    lane->calls =
+        pay_bucket_make(account == NULL ? 1000000 : account->calls_per_s, SECOND_US, now_us);
+    lane->retries = pay_bucket_make(queue->options.retries_per_min, 60 * SECOND_US, now_us);
+}
+
+static struct pay_psp_lane *find_lane(struct pay_psp_queue *queue,
+                                      const struct pay_account *account, struct pay_str method)
+{
+    const char *name = account == NULL ? "" : account->psp.id;
+    struct pay_psp_lane *lane = queue->lanes;
+    while (lane != NULL &&
+           (strcmp(lane->account, name) != 0 || !pay_str_eq_c(method, lane->method))) {
+        lane = lane->next;
+    }
+    if (lane != NULL || queue->lane_count == PAY_PSP_LANES_MAX) {
+        return lane;
+    }
+    lane = pay_mem_new(1, sizeof *lane);
+    if (lane == NULL) {
+        return NULL;
+    }
+    if (!pay_str_copy(lane->account, sizeof lane->account, pay_str_of(name)) ||
+        !pay_str_copy(lane->method, sizeof lane->method, method)) {
+        return pay_mem_free(lane);
+    }
+    lane->last = &lane->first;
+    set_limits(queue, lane, account);
+    lane->next = queue->lanes;
+    queue->lanes = lane;
+    queue->lane_count++;
+    return lane;
+}
+
+static bool is_money(enum pay_job_kind kind)
+{
+    return kind == PAY_JOB_SUBMIT || kind == PAY_JOB_CONFIRM || kind == PAY_JOB_CAPTURE ||
+           kind == PAY_JOB_REFUND;
+}
+
+static struct pay_psp_task *make_task(const struct pay_psp_job *job, struct pay_bytes value)
+{
+    struct pay_psp_task *task = pay_mem_new(1, sizeof *task + value.len);
+    if (task != NULL && !pay_str_copy(task->job_id, sizeof task->job_id, job->job_id)) {
+        task = pay_mem_free(task);
+    }
+    if (task != NULL) {
+        task->is_money = is_money(job->kind);
+        task->not_after_us = job->not_after_us;
+        memcpy(task + 1, value.ptr, value.len);
+        task->value = (struct pay_bytes){(const uint8_t *)(task + 1), value.len};
+    }
+    return task;
+}
+
+static void append(struct pay_psp_lane *lane, struct pay_psp_task *task)
+{
+    *lane->last = task;
+    lane->last = &task->next;
+    lane->queued++;
+}
+
+enum pay_status pay_psp_queue_push(struct pay_psp_queue *queue, const struct pay_account *account,
+                                   const struct pay_psp_job *job, struct pay_bytes value,
+                                   int32_t partition, int64_t offset, struct pay_err *err)
+{
+    struct pay_psp_task *task = make_task(job, value);
+    if (task == NULL) {
+        return pay_err_set(err, PAY_RETRY, 0, "queue", "out of memory");
+    }
+    task->partition = partition;
+    task->offset = offset;
+    (void)pthread_mutex_lock(&queue->lock);
+    task->lane = find_lane(queue, account, job->method);
+    const bool taken = task->lane != NULL && queue->tasks < queue->options.tasks_max &&
+                       track(queue, partition, offset, false);
+    if (taken) {
+        task->shed = task->lane->queued >= task->lane->queued_max;
+        append(task->lane, task);
+        queue->tasks++;
+        (void)pthread_cond_signal(&queue->changed);
+    }
+    (void)pthread_mutex_unlock(&queue->lock);
+    if (!taken) {
+        pay_mem_free(task);
+        return pay_err_set(err, PAY_RETRY, 0, "queue", "full");
+    }
+    return PAY_OK;
+}
+
+bool pay_psp_queue_full(struct pay_psp_queue *queue)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    const bool full = queue->tasks >= queue->options.tasks_max;
+    (void)pthread_mutex_unlock(&queue->lock);
+    return full;
+}
+
+/* ---- taking ---- */
+
+static struct pay_psp_task *unlink_task(struct pay_psp_lane *lane, struct pay_psp_task **at)
+{
+    struct pay_psp_task *task = *at;
+    *at = task->next;
+    if (*at == NULL) {
+        lane->last = at;
+    }
+    task->next = NULL;
+    lane->queued--;
+    return task;
+}
+
+/* Shed tasks, and money tasks under an open breaker, need no place: they end without a call. */
+static struct pay_psp_task *take_without_call(struct pay_psp_lane *lane, int64_t mono_us)
+{
+    const bool open = pay_breaker_state(&lane->breaker, mono_us) == PAY_BREAKER_OPEN;
+    const int64_t wall_us = pay_clock_wall_us();
+    for (struct pay_psp_task **at = &lane->first; *at != NULL; at = &(*at)->next) {
+        struct pay_psp_task *task = *at;
+        const bool late_query = !task->is_money && task->not_after_us < wall_us;
+        if (task->shed || late_query || (open && task->is_money)) {
+            task->shed = true;
+            return unlink_task(lane, at);
+        }
+    }
+    return NULL;
+}
+
+static struct pay_psp_task *take_from(struct pay_psp_lane *lane, int64_t mono_us, int64_t *wake_us)
+{
+    struct pay_psp_task *task = take_without_call(lane, mono_us);
+    if (task != NULL || lane->first == NULL || lane->in_flight >= lane->in_flight_max) {
+        return task;
+    }
+    const int64_t token_us = pay_bucket_next_us(&lane->calls, mono_us);
+    if (token_us > mono_us) {
+        *wake_us = token_us < *wake_us ? token_us : *wake_us;
+        return NULL;
+    }
+    if (!pay_breaker_allow(&lane->breaker, mono_us)) {
+        return NULL; /* Looked at again within WAIT_US_MAX. */
+    }
+    (void)pay_bucket_take(&lane->calls, mono_us);
+    return unlink_task(lane, &lane->first);
+}
+
+static bool runs_already(const struct pay_psp_queue *queue, const char *job_id)
+{
+    const struct pay_psp_task *task = queue->running;
+    while (task != NULL && strcmp(task->job_id, job_id) != 0) {
+        task = task->next;
+    }
+    return task != NULL;
+}
+
+static struct pay_psp_task *take_any(struct pay_psp_queue *queue, int64_t *wake_us)
+{
+    const int64_t mono_us = pay_clock_mono_us();
+    struct pay_psp_lane *lane = queue->turn != NULL ? queue->turn->next : NULL;
+    for (size_t i = 0; i < queue->lane_count; i++) {
+        lane = lane == NULL ? queue->lanes : lane;
+        struct pay_psp_task *task = take_from(lane, mono_us, wake_us);
+        if (task != NULL) {
+            queue->turn = lane;
+            return task;
+        }
+        lane = lane->next;
+    }
+    return NULL;
+}
+
+static void wait_until(struct pay_psp_queue *queue, int64_t wake_us)
+{
+    const struct timespec until = {(time_t)(wake_us / SECOND_US),
+                                   (long)(wake_us % SECOND_US) * 1000};
+    (void)pthread_cond_timedwait(&queue->changed, &queue->lock, &until);
+}
+
+static void finish(struct pay_psp_queue *queue, struct pay_psp_task *task)
+{
+    mark_done(queue, task);
+    queue->tasks--;
+    pay_mem_free(task);
+}
+
+struct pay_psp_task *pay_psp_queue_take(struct pay_psp_queue *queue)
+{
+    struct pay_psp_task *task = NULL;
+    (void)pthread_mutex_lock(&queue->lock);
+    while (!queue->closed && task == NULL) {
+        int64_t wake_us = pay_clock_mono_us() + WAIT_US_MAX;
+        task = take_any(queue, &wake_us);
+        if (task == NULL) {
+            wait_until(queue, wake_us);
+        } else if (runs_already(queue, task->job_id)) {
+            finish(queue, task); /* The first copy's outcome is this one's too. */
+            task = NULL;
+        }
+    }
+    if (task != NULL) {
+        task->lane->in_flight++;
+        task->next = queue->running;
+        queue->running = task;
+    }
+    (void)pthread_mutex_unlock(&queue->lock);
+    return task;
+}
+
+bool pay_psp_queue_may_retry(struct pay_psp_queue *queue, const struct pay_psp_task *task)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    const int64_t now_us = pay_clock_mono_us();
+    const bool allowed = !queue->closed && pay_bucket_take(&task->lane->retries, now_us) &&
+                         pay_breaker_state(&task->lane->breaker, now_us) != PAY_BREAKER_OPEN;
+    (void)pthread_mutex_unlock(&queue->lock);
+    return allowed;
+}
+
+void pay_psp_queue_note(struct pay_psp_queue *queue, const struct pay_psp_task *task, bool answered)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    if (task->lane->limited) {
+        pay_breaker_note(&task->lane->breaker, answered, pay_clock_mono_us());
+    }
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+void pay_psp_queue_done(struct pay_psp_queue *queue, struct pay_psp_task *task, bool again)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    struct pay_psp_task **at = &queue->running;
+    while (*at != task) {
+        at = &(*at)->next;
+    }
+    *at = task->next;
+    task->lane->in_flight--;
+    if (task->lane->breaker.probing && task->lane->in_flight == 0) {
+        task->lane->breaker.probing = false; /* The probe ended without a call. */
+    }
+    if (again) {
+        queue->tasks--;
+        pay_mem_free(task);
+    } else {
+        finish(queue, task);
+    }
+    (void)pthread_cond_broadcast(&queue->changed);
+    (void)pthread_mutex_unlock(&queue->lock);
+}
+
+size_t pay_psp_queue_lanes(struct pay_psp_queue *queue, struct pay_psp_lane_state *ret_lanes,
+                           size_t max)
+{
+    size_t count = 0;
+    (void)pthread_mutex_lock(&queue->lock);
+    const int64_t now_us = pay_clock_mono_us();
+    for (struct pay_psp_lane *lane = queue->lanes; lane != NULL && count < max; lane = lane->next) {
+        ret_lanes[count++] =
+            (struct pay_psp_lane_state){lane->account, lane->method, lane->queued, lane->in_flight,
+                                        pay_breaker_state(&lane->breaker, now_us)};
+    }
+    (void)pthread_mutex_unlock(&queue->lock);
+    return count;
+}

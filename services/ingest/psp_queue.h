@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file psp_queue.h
+ * @brief Jobs on their way to PSPs: one bounded lane per account and method, so that a sick PSP
+ *        holds only its own jobs, and the offsets that may be committed.
+ *
+ * Ownership: the queue owns its tasks from push to done. Threads: push, offsets and close from the
+ * role's loop; take, retry budget, note and done from any worker. Failure: PAY_RETRY from push when
+ * memory is out or PSP_JOBS_MAX is reached (then pause the consumer).
+ */
+#ifndef PAY_INGEST_PSP_QUEUE_H
+#define PAY_INGEST_PSP_QUEUE_H
+
+#include "common/accounts/accounts.h"
+#include "common/contracts/psp_job.h"
+#include "services/ingest/psp_limits.h"
+
+#define PAY_PSP_LANES_MAX 4096
+#define PAY_PSP_PARTITIONS_MAX 1024
+
+struct pay_psp_queue;
+struct pay_psp_lane;
+
+/** One record of psp-jobs. */
+struct pay_psp_task {
+    struct pay_psp_task *next;
+    struct pay_psp_lane *lane;
+    int32_t partition;
+    int64_t offset;
+    bool is_money;        /**< SUBMIT, CONFIRM, CAPTURE, REFUND: passes the gate. */
+    bool shed;            /**< Its lane was full or its breaker is open: no call is made. */
+    int64_t not_after_us; /**< Wall clock. */
+    char job_id[PAY_JOB_ID_SIZE];
+    struct pay_bytes value; /**< Behind the struct. */
+};
+
+struct pay_psp_queue_options {
+    size_t tasks_max;
+    int breaker_failures;
+    int64_t breaker_open_us;
+    int64_t retries_per_min;
+};
+
+struct pay_psp_queue *pay_psp_queue_new(const struct pay_psp_queue_options *options);
+/** @brief No more tasks are given out; workers that wait return. */
+void pay_psp_queue_close(struct pay_psp_queue *queue);
+/** Tasks that were not done are dropped: their offsets are not committed. Copes with NULL. */
+struct pay_psp_queue *pay_psp_queue_free(struct pay_psp_queue *queue);
+
+/** @brief Copy a record in. @param account NULL: unknown, the task goes on without limits. */
+PAY_MUST_CHECK enum pay_status pay_psp_queue_push(struct pay_psp_queue *queue,
+                                                  const struct pay_account *account,
+                                                  const struct pay_psp_job *job,
+                                                  struct pay_bytes value, int32_t partition,
+                                                  int64_t offset, struct pay_err *err);
+/** @brief A record that needs no work (dead-lettered): its offset counts as done. */
+PAY_MUST_CHECK enum pay_status pay_psp_queue_skip(struct pay_psp_queue *queue, int32_t partition,
+                                                  int64_t offset, struct pay_err *err);
+/** @return true: push would be refused; pause. */
+bool pay_psp_queue_full(struct pay_psp_queue *queue);
+
+/** @brief Next task that may run; blocks. @return NULL: closed. */
+struct pay_psp_task *pay_psp_queue_take(struct pay_psp_queue *queue);
+/** @return true: one more try of a money call that certainly did not leave. */
+bool pay_psp_queue_may_retry(struct pay_psp_queue *queue, const struct pay_psp_task *task);
+/** @brief A call of this task ended. @param answered false: no answer, or the PSP is broken. */
+void pay_psp_queue_note(struct pay_psp_queue *queue, const struct pay_psp_task *task,
+                        bool answered);
+/** @brief Finished; the task is gone. @param again true: it could not be finished, its offset
+ * stays. */
+void pay_psp_queue_done(struct pay_psp_queue *queue, struct pay_psp_task *task, bool again);
+
+/** Next offset to commit of one partition. */
+struct pay_psp_offset {
+    int32_t partition;
+    int64_t next;
+};
+/** @brief Partitions whose low-water mark moved since the last call. @return count, at most @p max.
+ */
+size_t pay_psp_queue_offsets(struct pay_psp_queue *queue, struct pay_psp_offset *ret_offsets,
+                             size_t max);
+/** @brief Forget a partition that was taken away: tasks go on, their offsets are nobody's here. */
+void pay_psp_queue_forget(struct pay_psp_queue *queue, int32_t partition);
+
+/** Figures of one lane. */
+struct pay_psp_lane_state {
+    const char *account; /**< Lives as long as the queue. */
+    const char *method;
+    size_t queued;
+    size_t in_flight;
+    enum pay_breaker_state breaker;
+};
+size_t pay_psp_queue_lanes(struct pay_psp_queue *queue, struct pay_psp_lane_state *ret_lanes,
+                           size_t max);
+
+#endif /* PAY_INGEST_PSP_QUEUE_H */

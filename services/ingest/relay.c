@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Role relay: what others put on the notifications and commands topics becomes inputs, or is
+ * refused. A batch is taken, each record becomes one input or more or a dead letter, everything is
+ * awaited, then the offsets are committed: nothing is lost, and what comes twice has the same keys.
+ */
+#include "services/ingest/relay.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/io/kafka/kafka_consumer.h"
+
+#include "common/base/banned.h"
+
+#define BATCH_MAX 128
+#define ARENA_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define REFRESH_US INT64_C(2000000)
+#define RETRY_PAUSE_MS 500
+
+struct role {
+    struct pay_relay_desk desk;
+    struct pay_kafka_consumer *consumer;
+    char group[PAY_TOPIC_NAME_SIZE];
+    int64_t refresh_due_us;
+    atomic_bool joined;
+};
+
+static enum pay_status make_consumer(struct role *role, struct pay_err *err)
+{
+    const struct pay_ingest *ingest = role->desk.ingest;
+    const struct pay_common_config *common = &ingest->cfg->common;
+    const char *const topics[] = {ingest->topics[PAY_TOPIC_NOTIFICATIONS],
+                                  ingest->topics[PAY_TOPIC_COMMANDS]};
+    struct pay_buf group = pay_buf_make(sizeof role->group - 1);
+    pay_buf_printf(&group, "%singest-relay", common->topic_prefix);
+    const bool fits = pay_str_copy(role->group, sizeof role->group, pay_buf_str(&group));
+    pay_buf_free(&group);
+    if (!fits) {
+        return pay_err_set(err, PAY_FATAL, 0, "consumer", "group name too long");
+    }
+    const struct pay_kafka_consumer_options options = {
+        .conf = {.bootstrap = common->kafka_brokers,
+                 .client_id = "payfact-ingest-relay",
+                 .properties_file = common->kafka_properties_file},
+        .group_id = role->group,
+        .topics = topics,
+        .topic_count = sizeof topics / sizeof topics[0],
+    };
+    return pay_kafka_consumer_new(&options, &role->consumer, err);
+}
+
+static bool ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
+{
+    struct role *role = ctx;
+    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX,
+                       PAY_STR("the consumer group has no assignment yet"));
+    return atomic_load(&role->joined);
+}
+
+static enum pay_status start(struct role *role, struct pay_err *err)
+{
+    struct pay_relay_desk *desk = &role->desk;
+    pay_outlet_wait_init(&desk->wait);
+    desk->value = pay_buf_make(PAY_PAYMENT_INPUT_BYTES_MAX);
+    desk->arena = pay_arena_new(ARENA_BYTES_MAX);
+    if (desk->arena == NULL) {
+        return pay_err_set(err, PAY_FATAL, 0, "start", "out of memory");
+    }
+    pay_health_check_add(pay_service_health(desk->ingest->svc), "group", ready, role);
+    const enum pay_status status = pay_codec_new(&desk->codec, err);
+    return status == PAY_OK ? make_consumer(role, err) : status;
+}
+
+static enum pay_status relay_one(struct pay_relay_desk *desk, const struct pay_kafka_msg *msg,
+                                 struct pay_err *err)
+{
+    pay_arena_reset(desk->arena);
+    return strcmp(msg->topic, desk->ingest->topics[PAY_TOPIC_COMMANDS]) == 0
+               ? pay_relay_command(desk, msg, err)
+               : pay_relay_notification(desk, msg, err);
+}
+
+static enum pay_status relay_all(struct pay_relay_desk *desk, const struct pay_kafka_msg *msgs,
+                                 size_t count, struct pay_err *err)
+{
+    enum pay_status status = PAY_OK;
+    for (size_t i = 0; status == PAY_OK && i < count; i++) {
+        status = relay_one(desk, &msgs[i], err);
+    }
+    const enum pay_status reported = pay_outlet_wait_done(&desk->wait);
+    if (status == PAY_OK && reported != PAY_OK) {
+        status = pay_err_set(err, reported, 0, "produce", "not acknowledged");
+    }
+    return status;
+}
+
+/* Again until all of it is durable: the inputs made twice have the same keys. */
+static enum pay_status relay_until_durable(struct role *role, const struct pay_kafka_msg *msgs,
+                                           size_t count, struct pay_err *err)
+{
+    for (;;) {
+        const enum pay_status status = relay_all(&role->desk, msgs, count, err);
+        if (status == PAY_OK) {
+            return PAY_OK;
+        }
+        pay_log(PAY_LOG_WARN, "batch_not_durable", PAY_F_ERR(err));
+        pay_metric_add(role->desk.ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"kafka"},
+                       1);
+        if (pay_service_wait(role->desk.ingest->svc, RETRY_PAUSE_MS)) {
+            return PAY_RETRY; /* Not committed: it comes again. */
+        }
+    }
+}
+
+static void commit(struct role *role, const struct pay_kafka_msg *msgs, size_t count)
+{
+    struct pay_err err = {.status = PAY_OK};
+    for (size_t i = 0; i < count; i++) {
+        (void)pay_kafka_consumer_store(role->consumer, msgs[i].topic, msgs[i].partition,
+                                       msgs[i].offset + 1); /* false: another member's by now. */
+    }
+    if (count > 0 && pay_kafka_consumer_commit(role->consumer, false, &err) != PAY_OK) {
+        pay_log(PAY_LOG_WARN, "commit_failed", PAY_F_ERR(&err)); /* Goes with the next one. */
+    }
+}
+
+static enum pay_status turn(struct role *role, struct pay_err *err)
+{
+    struct pay_kafka_msg msgs[BATCH_MAX];
+    size_t count = 0;
+    enum pay_status status =
+        pay_kafka_consumer_poll(role->consumer, BATCH_MAX, 200, msgs, &count, err);
+    atomic_store(&role->joined, pay_kafka_consumer_joined(role->consumer));
+    if (status == PAY_RETRY) {
+        pay_log(PAY_LOG_WARN, "poll_failed", PAY_F_ERR(err));
+        pay_metric_add(role->desk.ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"kafka"},
+                       1);
+        return PAY_OK;
+    }
+    if (status == PAY_OK && count > 0) {
+        status = relay_until_durable(role, msgs, count, err);
+        if (status == PAY_OK) {
+            commit(role, msgs, count);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        pay_kafka_msg_release(&msgs[i]);
+    }
+    return status == PAY_RETRY ? PAY_OK : status;
+}
+
+static void refresh(struct role *role)
+{
+    if (pay_clock_mono_us() >= role->refresh_due_us) {
+        role->refresh_due_us = pay_clock_mono_us() + REFRESH_US;
+        pay_ingest_refresh(role->desk.ingest);
+        pay_metric_set(role->desk.ingest->metrics[PAY_IM_LAG], NULL,
+                       pay_kafka_consumer_lag_records(role->consumer));
+    }
+}
+
+static void finish(struct role *role)
+{
+    struct pay_err err = {.status = PAY_OK};
+    struct pay_relay_desk *desk = &role->desk;
+    if (role->consumer != NULL &&
+        pay_kafka_consumer_close(role->consumer,
+                                 (int)(pay_service_drain_left_ms(desk->ingest->svc) / 2),
+                                 &err) != PAY_OK) {
+        pay_log(PAY_LOG_WARN, "group_not_left", PAY_F_ERR(&err));
+    }
+    role->consumer = pay_kafka_consumer_free(role->consumer);
+    desk->codec = pay_codec_free(desk->codec);
+    desk->arena = pay_arena_free(desk->arena);
+    pay_buf_free(&desk->value);
+    pay_outlet_wait_free(&desk->wait);
+}
+
+enum pay_status pay_ingest_relay(struct pay_ingest *ingest, struct pay_err *err)
+{
+    static struct role role; /* Outlives the check that /readyz calls. */
+    role = (struct role){.desk = {.ingest = ingest}};
+    struct pay_health_loop *loop = pay_service_loop(ingest->svc, "relay");
+    enum pay_status status = start(&role, err);
+    while (status == PAY_OK && pay_service_mode(ingest->svc) == PAY_SERVICE_RUNNING) {
+        status = turn(&role, err);
+        refresh(&role);
+        pay_health_beat(loop);
+    }
+    finish(&role);
+    return status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file relay.h
+ * @brief Inside role relay: one record of the notifications or commands topic becomes inputs.
+ *
+ * Each call produces under desk->wait and returns; PAY_OK does not mean durable yet. Failure:
+ * PAY_RETRY, the record comes again; what is wrong with the record itself is never a failure.
+ */
+#ifndef PAY_INGEST_RELAY_H
+#define PAY_INGEST_RELAY_H
+
+#include "common/io/kafka/kafka_consumer.h"
+#include "services/ingest/dead.h"
+
+struct pay_relay_desk {
+    struct pay_ingest *ingest;
+    struct pay_codec *codec;
+    struct pay_arena *arena; /**< Reset by the caller before each record. */
+    struct pay_buf value;
+    struct pay_outlet_wait wait;
+};
+
+/** @brief A notification: verified as of its received_at; refused ones are kept as evidence. */
+PAY_MUST_CHECK enum pay_status pay_relay_notification(struct pay_relay_desk *desk,
+                                                      const struct pay_kafka_msg *msg,
+                                                      struct pay_err *err);
+/** @brief A command: signature, key = body, caller, merchant, permission, secrets. */
+PAY_MUST_CHECK enum pay_status pay_relay_command(struct pay_relay_desk *desk,
+                                                 const struct pay_kafka_msg *msg,
+                                                 struct pay_err *err);
+/** @brief Produce desk->value to inputs. */
+PAY_MUST_CHECK enum pay_status pay_relay_put(struct pay_relay_desk *desk, struct pay_str key,
+                                             struct pay_err *err);
+/** @brief To the dead letters, counted under @p metric. */
+PAY_MUST_CHECK enum pay_status pay_relay_dead(struct pay_relay_desk *desk,
+                                              const struct pay_kafka_msg *msg,
+                                              enum pay_ingest_metric metric,
+                                              enum pay_dead_reason reason, const char *text,
+                                              struct pay_err *err);
+
+#endif /* PAY_INGEST_RELAY_H */

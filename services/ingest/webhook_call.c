@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/ingest/webhook.h"
+
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/contracts/headers.h"
+#include "common/crypto/sha256.h"
+
+#include "common/base/banned.h"
+
+#define PATH_PREFIX "/callbacks/"
+#define ARENA_BYTES_MAX ((size_t)8 * 1024 * 1024)
+#define SECOND_US INT64_C(1000000)
+
+static const char *const outcome_names[PAY_PSP_OUTCOME_COUNT] = {
+    [PAY_PSP_DURABLE] = "durable",         [PAY_PSP_DUPLICATE] = "duplicate",
+    [PAY_PSP_REFUSED] = "refused",         [PAY_PSP_MISMATCH] = "mismatch",
+    [PAY_PSP_UNAVAILABLE] = "unavailable", [PAY_PSP_BODY_TOO_LARGE] = "too_large",
+    [PAY_PSP_TOO_FAST] = "too_fast",       [PAY_PSP_UNKNOWN_ACCOUNT] = "unknown_account",
+};
+
+static void count(struct pay_webhook *webhook, const char *account, enum pay_psp_outcome outcome)
+{
+    pay_metric_add(webhook->ingest->metrics[PAY_IM_CALLBACKS],
+                   (const char *const[]){account, outcome_names[outcome]}, 1);
+}
+
+/* ---- before the body ---- */
+
+/* The id between the prefix and the end of the path; absent: no callback path. */
+static struct pay_str account_of(struct pay_str path)
+{
+    if (!pay_str_starts(path, PATH_PREFIX)) {
+        return (struct pay_str){NULL, 0};
+    }
+    return (struct pay_str){path.ptr + strlen(PATH_PREFIX), path.len - strlen(PATH_PREFIX)};
+}
+
+static bool is_account_id(struct pay_str id)
+{
+    if (id.len == 0 || id.len >= PAY_NAME_SIZE) {
+        return false;
+    }
+    for (size_t i = 0; i < id.len; i++) {
+        const char c = id.ptr[i];
+        if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Under the lock. Junk takes no token: it cannot starve what is signed. */
+static struct pay_bucket *bucket_of(struct pay_webhook *webhook, const struct pay_account *account)
+{
+    for (size_t i = 0; i < webhook->rate_count; i++) {
+        if (strcmp(webhook->rates[i].account, account->psp.id) == 0) {
+            return &webhook->rates[i].bucket;
+        }
+    }
+    if (webhook->rate_count == PAY_ACCOUNTS_ACCOUNTS_MAX) {
+        return NULL; /* Accounts came and went: those beyond are not limited. */
+    }
+    struct pay_webhook_rate *rate = &webhook->rates[webhook->rate_count++];
+    (void)pay_str_copy(rate->account, sizeof rate->account, pay_str_of(account->psp.id));
+    rate->bucket = pay_bucket_make(account->callbacks_per_s, SECOND_US, pay_clock_mono_us());
+    return &rate->bucket;
+}
+
+static bool has_room(struct pay_webhook *webhook, const struct pay_account *account, bool take)
+{
+    const int64_t now_us = pay_clock_mono_us();
+    (void)pthread_mutex_lock(&webhook->lock);
+    struct pay_bucket *bucket = bucket_of(webhook, account);
+    bool room = true;
+    if (bucket != NULL) {
+        room =
+            take ? pay_bucket_take(bucket, now_us) : pay_bucket_next_us(bucket, now_us) <= now_us;
+    }
+    (void)pthread_mutex_unlock(&webhook->lock);
+    return room;
+}
+
+static void plain_answer(struct pay_http_answer *answer, unsigned status, const char *body)
+{
+    *answer = (struct pay_http_answer){
+        .status = status,
+        .content_type = "text/plain",
+        .body = {(const uint8_t *)body, strlen(body)},
+        .close = status != 404,
+    };
+}
+
+static const struct pay_http_header retry_after = {{"Retry-After", 11}, {"1", 1}};
+
+bool pay_webhook_head(void *ctx, const struct pay_http_view *view,
+                      struct pay_http_answer *ret_answer)
+{
+    struct pay_webhook *webhook = ctx;
+    const struct pay_str id = account_of(view->path);
+    if (id.ptr == NULL || !pay_str_eq_c(view->method, "POST")) {
+        count(webhook, "", PAY_PSP_UNKNOWN_ACCOUNT);
+        plain_answer(ret_answer, id.ptr == NULL ? 404 : 405, "no such callback\n");
+        return false;
+    }
+    if (!is_account_id(id)) {
+        count(webhook, "", PAY_PSP_UNKNOWN_ACCOUNT);
+        const bool encoded = memchr(id.ptr, '%', id.len) != NULL;
+        plain_answer(ret_answer, encoded ? 400 : 404, "no such account\n");
+        return false;
+    }
+    const struct pay_accounts *accounts = pay_accounts_acquire(webhook->ingest->accounts);
+    const struct pay_account *account = pay_accounts_account(accounts, id);
+    bool take = account != NULL;
+    if (account == NULL) {
+        count(webhook, "", PAY_PSP_UNKNOWN_ACCOUNT);
+        plain_answer(ret_answer, 404, "no such account\n");
+    } else if (!has_room(webhook, account, false)) {
+        count(webhook, account->psp.id, PAY_PSP_TOO_FAST);
+        plain_answer(ret_answer, 429, "too many callbacks\n");
+        ret_answer->headers = &retry_after;
+        ret_answer->header_count = 1;
+        take = false;
+    }
+    pay_accounts_release(accounts);
+    return take;
+}
+
+/* ---- a thread's own things ---- */
+
+static enum pay_status make_thread(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
+                                   struct pay_err *err)
+{
+    mine->value = pay_buf_make(PAY_PAYMENT_INPUT_BYTES_MAX);
+    mine->arena = pay_arena_new(ARENA_BYTES_MAX);
+    if (mine->arena == NULL) {
+        return pay_err_set(err, PAY_RETRY, 0, "thread", "out of memory");
+    }
+    const enum pay_status status = pay_codec_new(&mine->codec, err);
+    return status == PAY_OK ? pay_webhook_redis(webhook, &mine->redis, err) : status;
+}
+
+static struct pay_webhook_thread *my_thread(struct pay_webhook *webhook)
+{
+    struct pay_webhook_thread *mine = pthread_getspecific(webhook->thread_key);
+    if (mine != NULL) {
+        pay_arena_reset(mine->arena);
+        return mine;
+    }
+    struct pay_err err = {.status = PAY_OK};
+    mine = pay_mem_new(1, sizeof *mine);
+    if (mine == NULL) {
+        return NULL;
+    }
+    const enum pay_status status = make_thread(webhook, mine, &err);
+    (void)pthread_mutex_lock(&webhook->lock);
+    mine->next = webhook->threads; /* Half-made ones too: freed at the end. */
+    webhook->threads = mine;
+    (void)pthread_mutex_unlock(&webhook->lock);
+    if (status != PAY_OK || pthread_setspecific(webhook->thread_key, mine) != 0) {
+        pay_log(PAY_LOG_ERROR, "thread_not_ready", PAY_F_ERR(&err));
+        return NULL;
+    }
+    return mine;
+}
+
+/* ---- answering ---- */
+
+static void give(struct pay_http_request *req, const struct pay_psp_answer *answer)
+{
+    const struct pay_http_answer http = {
+        .status = answer->status,
+        .content_type = answer->content_type,
+        .body = answer->body,
+        .headers = answer->retry_after_s > 0 ? &retry_after : NULL,
+        .header_count = answer->retry_after_s > 0 ? 1 : 0,
+    };
+    (void)pay_http_request_answer(req, &http); /* false: the deadline's 503 went out before. */
+}
+
+void pay_webhook_answer(struct pay_webhook *webhook, struct pay_webhook_call *call,
+                        enum pay_psp_outcome outcome)
+{
+    const struct pay_psp_answer answer = call->adapter->answer(outcome);
+    count(webhook, call->account, outcome);
+    pay_metric_observe(webhook->ingest->metrics[PAY_IM_CALLBACK_SECONDS], NULL,
+                       pay_clock_wall_us() - call->received_at_us);
+    give(call->req, &answer);
+    call->req = NULL;
+}
+
+/* One of the reports, or handle() itself; the last one answers. */
+static void one_less(struct pay_webhook_call *call)
+{
+    if (atomic_fetch_sub(&call->waiting, 1) != 1) {
+        return;
+    }
+    struct pay_webhook *webhook = call->webhook;
+    if (atomic_load(&call->failed)) {
+        pay_webhook_answer(webhook, call, PAY_PSP_UNAVAILABLE);
+        pay_mem_free(call);
+        return;
+    }
+    if (!call->strict) {
+        pay_webhook_answer(webhook, call,
+                           call->key_count > 0 ? PAY_PSP_DURABLE : PAY_PSP_DUPLICATE);
+    }
+    pay_webhook_settle(webhook, call);
+}
+
+static void on_report(struct pay_ticket *ticket, enum pay_status status, const char *reason)
+{
+    struct pay_webhook_call *call = (struct pay_webhook_call *)ticket;
+    pay_metric_add(call->webhook->ingest->metrics[PAY_IM_PRODUCED],
+                   (const char *const[]){pay_status_name(status)}, 1);
+    if (status != PAY_OK) {
+        pay_log(PAY_LOG_WARN, "callback_not_durable", PAY_F_STR("psp_account", call->account),
+                PAY_F_STR("reason", reason));
+        atomic_store(&call->failed, true);
+    }
+    one_less(call);
+}
+
+/* ---- a callback ---- */
+
+static void make_key(const struct pay_webhook *webhook, const struct pay_psp_item *item,
+                     char key[PAY_WEBHOOK_KEY_BYTES_MAX])
+{
+    char digest[PAY_SHA256_HEX];
+    char text[PAY_WEBHOOK_KEY_BYTES_MAX];
+    struct pay_buf buf = pay_buf_make(sizeof text - 1);
+    pay_buf_printf(&buf, "%s/%s/%s", item->event.psp.ptr, item->event.psp_account.ptr,
+                   item->transport_key.ptr);
+    pay_sha256_hex(pay_buf_bytes(&buf), digest);
+    pay_buf_reset(&buf);
+    pay_buf_printf(&buf, "payfact:cb:%lld:%s", (long long)webhook->ingest->cfg->dedupe_epoch,
+                   digest);
+    (void)pay_str_copy(key, PAY_WEBHOOK_KEY_BYTES_MAX, pay_buf_str(&buf)); /* 100 bytes or so. */
+    pay_buf_free(&buf);
+}
+
+/* What Redis knows to be durable needs no second copy; whatever else it says, or not, is a miss. */
+static void ask_redis(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
+                      char (*keys)[PAY_WEBHOOK_KEY_BYTES_MAX], size_t key_count,
+                      enum pay_redis_known *known)
+{
+    static const char *const names[PAY_REDIS_KNOWN_COUNT] = {"not_known", "absent", "present"};
+    struct pay_str texts[PAY_PSP_ITEMS_MAX];
+    for (size_t i = 0; i < key_count; i++) {
+        texts[i] = pay_str_of(keys[i]);
+        known[i] = PAY_REDIS_NOT_KNOWN;
+    }
+    if (mine->redis != NULL) {
+        pay_redis_exists_many(mine->redis, texts, key_count, known);
+    }
+    for (size_t i = 0; i < key_count; i++) {
+        pay_metric_add(webhook->ingest->metrics[PAY_IM_DEDUPE],
+                       (const char *const[]){names[known[i]]}, 1);
+    }
+}
+
+static struct pay_webhook_call *make_call(struct pay_webhook *webhook, struct pay_http_request *req,
+                                          const struct pay_callback *callback)
+{
+    const size_t keys = callback->items.count;
+    struct pay_webhook_call *call = pay_mem_new(1, sizeof *call + keys * PAY_WEBHOOK_KEY_BYTES_MAX);
+    if (call == NULL) {
+        return NULL;
+    }
+    call->ticket.on_report = on_report;
+    call->webhook = webhook;
+    call->req = req;
+    call->adapter = callback->account->adapter;
+    (void)pay_str_copy(call->account, sizeof call->account, pay_str_of(callback->account->psp.id));
+    call->received_at_us = callback->received_at_us;
+    call->strict = callback->account->answers == PAY_ANSWERS_STRICT && webhook->store != NULL;
+    const struct pay_event *event = &callback->items.items[0].event;
+    (void)pay_str_copy(call->expect.request_no, sizeof call->expect.request_no,
+                       event->merchant_request_no); /* Absent or foreign: "", which fits nothing. */
+    call->expect.has_amount = event->type == PAY_EV_ATTEMPT_SUCCEEDED && event->has_amount;
+    call->expect.amount = event->amount;
+    atomic_store(&call->waiting, 1);
+    call->keys = (char (*)[PAY_WEBHOOK_KEY_BYTES_MAX])(call + 1);
+    return call;
+}
+
+static enum pay_status produce_item(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
+                                    const struct pay_callback *callback, size_t item,
+                                    struct pay_webhook_call *call, struct pay_err *err)
+{
+    pay_buf_reset(&mine->value);
+    enum pay_status status = pay_callback_input(webhook->ingest, mine->codec, mine->arena, callback,
+                                                item, &mine->value, err);
+    if (status != PAY_OK) {
+        return status;
+    }
+    const struct pay_outlet_record record = {
+        .topic = webhook->ingest->topics[PAY_TOPIC_INPUTS],
+        .key = callback->items.items[item].partition_key,
+        .value = pay_buf_bytes(&mine->value),
+    };
+    atomic_fetch_add(&call->waiting, 1);
+    status = pay_outlet_put(webhook->ingest->outlet, &record, &call->ticket, err);
+    if (status != PAY_OK) {
+        atomic_fetch_sub(&call->waiting, 1); /* handle() still holds one: this is not the last. */
+    }
+    return status;
+}
+
+static void produce(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
+                    const struct pay_callback *callback, struct pay_webhook_call *call)
+{
+    static _Thread_local char keys[PAY_PSP_ITEMS_MAX][PAY_WEBHOOK_KEY_BYTES_MAX];
+    enum pay_redis_known known[PAY_PSP_ITEMS_MAX];
+    struct pay_err err = {.status = PAY_OK};
+    const size_t items = callback->items.count;
+    for (size_t i = 0; i < items; i++) {
+        make_key(webhook, &callback->items.items[i], keys[i]);
+    }
+    ask_redis(webhook, mine, keys, items, known);
+    for (size_t i = 0; i < items; i++) {
+        if (known[i] == PAY_REDIS_PRESENT) {
+            continue;
+        }
+        memcpy(call->keys[call->key_count], keys[i], PAY_WEBHOOK_KEY_BYTES_MAX);
+        call->key_count++; /* Before the put: the report may come at once. */
+        if (produce_item(webhook, mine, callback, i, call, &err) != PAY_OK) {
+            pay_log(PAY_LOG_WARN, "callback_not_produced", PAY_F_STR("psp_account", call->account),
+                    PAY_F_ERR(&err));
+            atomic_store(&call->failed, true);
+            break;
+        }
+    }
+    PAY_FAULT("after_produce_before_answer");
+    one_less(call);
+}
+
+static void refuse(struct pay_webhook *webhook, struct pay_http_request *req,
+                   const struct pay_account *account, enum pay_psp_outcome outcome)
+{
+    const struct pay_psp_answer answer = account->adapter->answer(outcome);
+    count(webhook, account->psp.id, outcome);
+    give(req, &answer);
+}
+
+static bool fill_raw(const struct pay_http_view *view, struct pay_arena *arena,
+                     struct pay_callback *callback)
+{
+    struct pay_psp_header *headers =
+        pay_arena_array(arena, view->header_count + 1, sizeof *headers);
+    if (headers == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < view->header_count; i++) {
+        headers[i] = (struct pay_psp_header){view->headers[i].name, view->headers[i].value};
+    }
+    callback->raw = (struct pay_psp_notification){view->method, view->path,         view->query,
+                                                  headers,      view->header_count, view->body};
+    const struct pay_http_header *trace =
+        pay_http_header_find(view->headers, view->header_count, PAY_HEADER_TRACEPARENT);
+    if (trace != NULL && pay_traceparent_valid(trace->value)) {
+        callback->traceparent = trace->value;
+    }
+    return true;
+}
+
+static void handle_for(struct pay_webhook *webhook, struct pay_http_request *req,
+                       const struct pay_http_view *view, const struct pay_account *account)
+{
+    struct pay_err err = {.status = PAY_OK};
+    struct pay_webhook_thread *mine = my_thread(webhook);
+    struct pay_callback callback = {.account = account, .received_at_us = view->received_at_us};
+    if (mine == NULL || !fill_raw(view, mine->arena, &callback)) {
+        refuse(webhook, req, account, PAY_PSP_UNAVAILABLE);
+        return;
+    }
+    const enum pay_status status = pay_callback_read(&callback, mine->arena, &err);
+    if (status == PAY_REJECT) {
+        const char *reason = pay_psp_reason_name(callback.reason);
+        pay_metric_add(webhook->ingest->metrics[PAY_IM_SIGNATURE],
+                       (const char *const[]){account->psp.id, reason}, 1);
+        pay_log(PAY_LOG_WARN, "callback_refused", PAY_F_STR("psp_account", account->psp.id),
+                PAY_F_STR("reason", reason));
+        refuse(webhook, req, account, PAY_PSP_REFUSED);
+        return;
+    }
+    if (status != PAY_OK) {
+        refuse(webhook, req, account, PAY_PSP_UNAVAILABLE);
+        return;
+    }
+    if (!has_room(webhook, account, true)) {
+        refuse(webhook, req, account, PAY_PSP_TOO_FAST);
+        return;
+    }
+    struct pay_webhook_call *call = make_call(webhook, req, &callback);
+    if (call == NULL) {
+        refuse(webhook, req, account, PAY_PSP_UNAVAILABLE);
+        return;
+    }
+    produce(webhook, mine, &callback, call);
+}
+
+void pay_webhook_handle(void *ctx, struct pay_http_request *req, const struct pay_http_view *view)
+{
+    struct pay_webhook *webhook = ctx;
+    const struct pay_accounts *accounts = pay_accounts_acquire(webhook->ingest->accounts);
+    const struct pay_account *account = pay_accounts_account(accounts, account_of(view->path));
+    if (account != NULL) {
+        handle_for(webhook, req, view, account);
+    } else { /* Removed between head and body. */
+        struct pay_http_answer answer;
+        plain_answer(&answer, 404, "no such account\n");
+        (void)pay_http_request_answer(req, &answer);
+    }
+    pay_accounts_release(accounts);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* After durability: answers that need the database, and the dedupe keys. Nothing waits for Redis.
+ */
+#include "services/ingest/webhook.h"
+
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+#include "common/base/banned.h"
+
+static bool connected(struct pay_webhook *webhook, struct pay_err *err)
+{
+    return pay_store_usable(webhook->store) || pay_store_connect(webhook->store, err) == PAY_OK;
+}
+
+static bool fits(const struct pay_webhook_call *call, const struct pay_store_strict *attempt)
+{
+    return attempt->found && strcmp(attempt->psp_account, call->account) == 0 &&
+           strcmp(attempt->psp, call->adapter->name) == 0 &&
+           (!call->expect.has_amount || pay_money_same(attempt->amount, call->expect.amount));
+}
+
+/* If the database does not answer in time the answer falls back to custody. */
+static enum pay_psp_outcome strict_outcome(struct pay_webhook *webhook,
+                                           const struct pay_webhook_call *call)
+{
+    struct pay_err err = {.status = PAY_OK};
+    struct pay_store_strict attempt = {.found = false};
+    if (!connected(webhook, &err) ||
+        pay_store_strict_read(webhook->store, pay_str_of(call->expect.request_no), &attempt,
+                              &err) != PAY_OK) {
+        pay_log(PAY_LOG_WARN, "strict_falls_back", PAY_F_STR("psp_account", call->account),
+                PAY_F_ERR(&err));
+        pay_metric_add(webhook->ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"strict"}, 1);
+        return PAY_PSP_DURABLE;
+    }
+    return fits(call, &attempt) ? PAY_PSP_DURABLE : PAY_PSP_MISMATCH;
+}
+
+static void set_keys(struct pay_webhook *webhook, struct pay_webhook_call *const *calls,
+                     size_t call_count)
+{
+    struct pay_str keys[PAY_REDIS_KEYS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; webhook->redis != NULL && i < call_count; i++) {
+        for (size_t j = 0; j < calls[i]->key_count; j++) {
+            keys[count++] = pay_str_of(calls[i]->keys[j]);
+            if (count == PAY_REDIS_KEYS_MAX) {
+                (void)pay_redis_set_many(webhook->redis, keys, count, PAY_STR("1"),
+                                         webhook->ingest->cfg->dedupe_ttl_ms);
+                count = 0;
+            }
+        }
+    }
+    if (count > 0) { /* Not set: the inbox decides, as without Redis. */
+        (void)pay_redis_set_many(webhook->redis, keys, count, PAY_STR("1"),
+                                 webhook->ingest->cfg->dedupe_ttl_ms);
+    }
+}
+
+static size_t take_batch(struct pay_webhook *webhook, struct pay_webhook_call **calls)
+{
+    size_t count = 0;
+    (void)pthread_mutex_lock(&webhook->lock);
+    while (webhook->first == NULL && !webhook->stopping) {
+        (void)pthread_cond_wait(&webhook->wake, &webhook->lock);
+    }
+    while (webhook->first != NULL && count < PAY_WEBHOOK_BATCH_MAX) {
+        calls[count++] = webhook->first;
+        webhook->first = webhook->first->next;
+    }
+    if (webhook->first == NULL) {
+        webhook->last = &webhook->first;
+    }
+    webhook->queued -= count;
+    (void)pthread_mutex_unlock(&webhook->lock);
+    return count;
+}
+
+static void *run(void *arg)
+{
+    struct pay_webhook *webhook = arg;
+    struct pay_webhook_call *calls[PAY_WEBHOOK_BATCH_MAX];
+    size_t count = 0;
+    while ((count = take_batch(webhook, calls)) > 0) { /* 0: stopping, and nothing is left. */
+        for (size_t i = 0; i < count; i++) {
+            if (calls[i]->req != NULL) {
+                pay_webhook_answer(webhook, calls[i], strict_outcome(webhook, calls[i]));
+            }
+        }
+        set_keys(webhook, calls, count);
+        for (size_t i = 0; i < count; i++) {
+            pay_mem_free(calls[i]);
+        }
+    }
+    return NULL;
+}
+
+void pay_webhook_settle(struct pay_webhook *webhook, struct pay_webhook_call *call)
+{
+    (void)pthread_mutex_lock(&webhook->lock);
+    const bool room = webhook->queued < PAY_WEBHOOK_SETTLE_MAX || call->req != NULL;
+    if (room) {
+        call->next = NULL;
+        *webhook->last = call;
+        webhook->last = &call->next;
+        webhook->queued++;
+        (void)pthread_cond_signal(&webhook->wake);
+    }
+    (void)pthread_mutex_unlock(&webhook->lock);
+    if (!room) { /* Answered already; only its keys are not set. */
+        pay_mem_free(call);
+    }
+}
+
+enum pay_status pay_webhook_settler_start(struct pay_webhook *webhook, struct pay_err *err)
+{
+    webhook->last = &webhook->first;
+    if (pthread_create(&webhook->settler, NULL, run, webhook) != 0) {
+        return pay_err_set(err, PAY_FATAL, 0, "settler", "no thread");
+    }
+    webhook->settler_started = true;
+    return PAY_OK;
+}
+
+void pay_webhook_settler_stop(struct pay_webhook *webhook)
+{
+    (void)pthread_mutex_lock(&webhook->lock);
+    webhook->stopping = true;
+    (void)pthread_cond_signal(&webhook->wake);
+    (void)pthread_mutex_unlock(&webhook->lock);
+    if (webhook->settler_started) {
+        (void)pthread_join(webhook->settler, NULL);
+    }
+}
