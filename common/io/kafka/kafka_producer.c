@@ -37,7 +37,9 @@ struct pay_kafka_producer {
     bool has_thread;
     pthread_t thread;
     atomic_bool stop_thread;
-    size_t reports;     /* Of this turn; only the serving thread touches it. */
+    atomic_size_t
+        pending;    /* Taken and not reported. The library's own count has other events in it. */
+    size_t reports; /* Of this turn; only the serving thread touches it. */
     size_t undelivered; /* The same, of all turns. */
 };
 
@@ -74,6 +76,7 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *rkm, void *opa
     };
 
     (void)rk;
+    atomic_fetch_sub(&producer->pending, 1);
     producer->reports++;
     producer->undelivered += status != PAY_OK ? 1 : 0;
     producer->on_report(producer->ctx, &report);
@@ -285,9 +288,11 @@ enum pay_status pay_kafka_produce(struct pay_kafka_producer *producer,
                              "topic name is too long or is one more than %d",
                              PAY_KAFKA_PRODUCER_TOPICS_MAX);
     } else {
+        atomic_fetch_add(&producer->pending, 1); /* Before: the report may come first. */
         rd_kafka_resp_err_t code = enqueue(producer, topic, record);
         status = pay_kafka_produce_class(code, PAY_KAFKA_NOT_PERSISTED);
         if (status != PAY_OK) {
+            atomic_fetch_sub(&producer->pending, 1);
             (void)pay_err_set(err, status, code, "kafka produce", "%s", pay_kafka_error_name(code));
         }
     }
@@ -303,7 +308,7 @@ size_t pay_kafka_producer_poll(struct pay_kafka_producer *producer, int timeout_
 
 size_t pay_kafka_producer_pending(const struct pay_kafka_producer *producer)
 {
-    return (size_t)rd_kafka_outq_len(producer->rk);
+    return atomic_load(&producer->pending);
 }
 
 /* ---- health ---- */
