@@ -22,6 +22,12 @@ static const bool waits[PAY_ATTEMPT_STATUS_COUNT][ATTEMPT_DEADLINES] = {
         {[PAY_DEADLINE_SEND] = true, [PAY_DEADLINE_QUERY] = true, [PAY_DEADLINE_MANUAL] = true},
 };
 
+bool pay_attempt_waits(enum pay_attempt_status status, enum pay_deadline_kind kind)
+{
+    return (size_t)status < PAY_ATTEMPT_STATUS_COUNT && (size_t)kind < ATTEMPT_DEADLINES &&
+           waits[status][kind];
+}
+
 bool pay_attempt_has_reference(const struct pay_turn *turn, int attempt_index)
 {
     for (size_t i = 0; i < turn->snap->reference_count; i++) {

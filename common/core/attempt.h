@@ -33,4 +33,7 @@ bool pay_attempt_has_reference(const struct pay_turn *turn, int attempt_index);
 /** @return true while the customer has a page on which the attempt can be paid. */
 bool pay_attempt_page_open(const struct pay_turn *turn, int attempt_index);
 
+/** @return whether a deadline row of the kind waits in the state; false for kinds of others. */
+bool pay_attempt_waits(enum pay_attempt_status status, enum pay_deadline_kind kind);
+
 #endif /* PAY_CORE_ATTEMPT_H */

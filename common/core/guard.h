@@ -22,55 +22,57 @@
 #define PAY_GUARDS_SWITCHABLE 0
 #endif
 
-enum pay_guard {
-    /* Whether an attempt may be created (orchestrate.c). */
-    PAY_GUARD_LIVE_RULE,             /**< None while another attempt is live: UNKNOWN blocks too. */
-    PAY_GUARD_SUCCESS_BLOCKS,        /**< None after a success. */
-    PAY_GUARD_FINAL_ORDER,           /**< None on a final order, and a final order never moves. */
-    PAY_GUARD_INTENT_CANCEL,         /**< None once the merchant asked for CANCEL. */
-    PAY_GUARD_ORDER_EXPIRED,         /**< None from expires_at on. */
-    PAY_GUARD_FAILOVER_UNTIL,        /**< None from failover_until on. */
-    PAY_GUARD_LATE_MONEY_BLOCKS,     /**< None while a money case is open. */
-    PAY_GUARD_ROUTE_PAUSED,          /**< None on a paused route. */
-    PAY_GUARD_FAILOVER_ON_NOT_FOUND, /**< After a not-found by itself only where the route says so.
-                                      */
+/* One list: the enum, the names and the texts of the document come from it. */
+/* clang-format off */
+#define PAY_GUARD_LIST(X) \
+    /* Whether an attempt may be created (orchestrate.c). */ \
+    X(LIVE_RULE,                "no attempt while another is live; UNKNOWN is live") \
+    X(SUCCESS_BLOCKS,           "no attempt after a success") \
+    X(FINAL_ORDER,              "no attempt on a final order, and a final order never moves") \
+    X(INTENT_CANCEL,            "no attempt once the merchant asked for CANCEL") \
+    X(ORDER_EXPIRED,            "no attempt from expires_at on") \
+    X(FAILOVER_UNTIL,           "no attempt from failover_until on") \
+    X(LATE_MONEY_BLOCKS,        "no attempt while a money case is open") \
+    X(ROUTE_PAUSED,             "no attempt on a paused route") \
+    X(FAILOVER_ON_NOT_FOUND,    "after a not-found by itself only where the route says so") \
+    /* What is believed (admit.c). */ \
+    X(EVIDENCE,                 "evidence outside what the event admits is rejected") \
+    X(AMOUNT,                   "another amount or currency is rejected") \
+    X(ACCOUNT,                  "another PSP or account than the attempt's is rejected") \
+    X(UNEXPECTED_REFERENCE,     "an object that is not the known one moves nothing") \
+    /* What moves an attempt (rule.c, decide_event.c). */ \
+    X(STALE_SUCCESS,            "a success is left by nothing below CONTROLLED") \
+    X(NOT_SENT_GATE,            "not sent only with a gate that is closed unsent") \
+    X(NOT_FOUND_REFERENCE,      "never not-found once a reference was bound") \
+    X(NOT_FOUND_ACTION,         "never not-found once an action was handed out") \
+    X(NOT_FOUND_BY_NUMBER,      "not-found only from a query by our request number") \
+    X(NOT_FOUND_ASKED_LATE,     "not-found only if asked after every send can have ended") \
+    X(CANCELED_ASKED_LATE,      "canceled by a job only if made after the attempt was known") \
+    X(UNKNOWN_WEAK_NEWS,        "UNKNOWN is not left by what a replay answers") \
+    X(UNKNOWN_OVER_WEBHOOK,     "a time-out does not undo what a webhook said") \
+    X(LATE_SUCCESS_EVIDENCE,    "late money needs a webhook or more") \
+    X(AUTHORIZED_CANCEL,        "AUTHORIZED is left only by our own cancel's answer, or a webhook") \
+    /* What is sent (withdraw.c, confirm.c, order.c). */ \
+    X(WITHDRAWAL_CLOSES_GATES,  "nothing is sent after an attempt was withdrawn") \
+    X(CANCEL_KNOWN,             "a cancel only when the attempt is known to exist") \
+    X(OTHERS_WITHDRAWN,         "a success withdraws every other live attempt") \
+    X(CONFIRM_BLOCKED,          "no confirm under an intent, money case, final order or success") \
+    X(CONFIRM_ONCE,             "one confirm for each action handed out") \
+    X(ACTION_NOT_WHILE_CANCELED, "no page to pay on while the attempt is withdrawn") \
+    /* What a late or repeated input does (decide_deadline.c, rule.c). */ \
+    X(OLD_DEADLINE,             "a deadline whose row has moved decides nothing") \
+    X(EXPIRY_WAITS,             "an order does not expire beside a live attempt") \
+    X(REVERSAL_REPLAY,          "one reversal is booked once")
+/* clang-format on */
 
-    /* What is believed (admit.c). */
-    PAY_GUARD_EVIDENCE,             /**< Below the least evidence: rejected. */
-    PAY_GUARD_AMOUNT,               /**< Another amount or currency: rejected. */
-    PAY_GUARD_ACCOUNT,              /**< Another PSP or account than the attempt's: rejected. */
-    PAY_GUARD_UNEXPECTED_REFERENCE, /**< Success of an object that is not the known one. */
-
-    /* What moves an attempt (rule.c, gate.c). */
-    PAY_GUARD_STALE_SUCCESS,        /**< A success is left by nothing below CONTROLLED. */
-    PAY_GUARD_NOT_SENT_GATE,        /**< NSN only with a gate that is closed unsent. */
-    PAY_GUARD_NOT_FOUND_REFERENCE,  /**< Never by not-found once a reference was bound. */
-    PAY_GUARD_NOT_FOUND_ACTION,     /**< Never by not-found once an action was handed out. */
-    PAY_GUARD_NOT_FOUND_BY_NUMBER,  /**< Only a query by our number can say it. */
-    PAY_GUARD_NOT_FOUND_ASKED_LATE, /**< Only if asked after every send can have ended. */
-    PAY_GUARD_CANCELED_ASKED_LATE, /**< CAN of a query only if asked after the attempt was known. */
-    PAY_GUARD_UNKNOWN_WEAK_NEWS,   /**< UNKNOWN is not left by PRC or ACT of a replay. */
-    PAY_GUARD_UNKNOWN_OVER_WEBHOOK,  /**< A time-out does not undo what a webhook said. */
-    PAY_GUARD_LATE_SUCCESS_EVIDENCE, /**< Late money needs WEBHOOK. */
-    PAY_GUARD_AUTHORIZED_CANCEL,     /**< AUTHORIZED is left by CAN of our cancel, or WEBHOOK. */
-
-    /* What is sent (withdraw.c, confirm.c, order.c). */
-    PAY_GUARD_WITHDRAWAL_CLOSES_GATES, /**< No send after an attempt was withdrawn. */
-    PAY_GUARD_CANCEL_KNOWN,            /**< CANCEL only when the attempt is known to exist. */
-    PAY_GUARD_OTHERS_WITHDRAWN,        /**< A success withdraws every other live attempt. */
-    PAY_GUARD_CONFIRM_BLOCKED, /**< No CONFIRM under an intent, money case, final order, success. */
-    PAY_GUARD_CONFIRM_ONCE,    /**< One CONFIRM for each action handed out. */
-    PAY_GUARD_ACTION_NOT_WHILE_CANCELED, /**< No page to pay on while the attempt is withdrawn. */
-
-    /* What a replayed or late input does (decide_deadline.c, rule.c). */
-    PAY_GUARD_OLD_DEADLINE,    /**< A deadline whose row has moved decides nothing. */
-    PAY_GUARD_EXPIRY_WAITS,    /**< An order does not expire beside a live attempt. */
-    PAY_GUARD_REVERSAL_REPLAY, /**< One reversal is booked once. */
-    PAY_GUARD_COUNT
-};
+#define PAY_GUARD_MEMBER(name, text) PAY_GUARD_##name,
+enum pay_guard { PAY_GUARD_LIST(PAY_GUARD_MEMBER) PAY_GUARD_COUNT };
+#undef PAY_GUARD_MEMBER
 
 /** @return its name as in the enum, without the prefix; "?" for a value that is none. */
 const char *pay_guard_name(enum pay_guard guard);
+/** @return the rule in words; "?" for a value that is none. */
+const char *pay_guard_text(enum pay_guard guard);
 
 #if PAY_GUARDS_SWITCHABLE
 /** Bit (1 << guard) set: that guard is off. */
