@@ -230,22 +230,35 @@ static void refuse_unknown(struct load *load, const char *entry)
     problem(load, &unknown, " is not a setting of %s", load->table->service);
 }
 
+static enum pay_status load_all(struct load *load, bool refuses_unknown, struct pay_err *err)
+{
+    for (size_t i = 0; i < load->table->count; i++) {
+        load_row(load, &load->table->rows[i]);
+    }
+    for (char **entry = environ; refuses_unknown && entry != NULL && *entry != NULL; entry++) {
+        refuse_unknown(load, *entry);
+    }
+    if (load->wrong == 0) {
+        return PAY_OK;
+    }
+    return pay_err_set(err, PAY_FATAL, 0, "load configuration", "%zu wrong: %s", load->wrong,
+                       load->first);
+}
+
 enum pay_status pay_cfg_load_told(const struct pay_cfg_table *table, void *into,
                                   struct pay_buf *problems, struct pay_err *err)
 {
     struct load load = {.table = table, .into = into, .problems = problems};
 
-    for (size_t i = 0; i < table->count; i++) {
-        load_row(&load, &table->rows[i]);
-    }
-    for (char **entry = environ; entry != NULL && *entry != NULL; entry++) {
-        refuse_unknown(&load, *entry);
-    }
-    if (load.wrong == 0) {
-        return PAY_OK;
-    }
-    return pay_err_set(err, PAY_FATAL, 0, "load configuration", "%zu wrong: %s", load.wrong,
-                       load.first);
+    return load_all(&load, true, err);
+}
+
+enum pay_status pay_cfg_load_own(const struct pay_cfg_table *table, void *into,
+                                 struct pay_buf *problems, struct pay_err *err)
+{
+    struct load load = {.table = table, .into = into, .problems = problems};
+
+    return load_all(&load, false, err);
 }
 
 enum pay_status pay_cfg_load(const struct pay_cfg_table *table, void *into, struct pay_err *err)

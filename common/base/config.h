@@ -48,6 +48,12 @@ PAY_MUST_CHECK enum pay_status pay_cfg_load(const struct pay_cfg_table *table, v
  */
 PAY_MUST_CHECK enum pay_status pay_cfg_load_told(const struct pay_cfg_table *table, void *into,
                                                  struct pay_buf *problems, struct pay_err *err);
+/**
+ * @brief The same for a tool that is run in the environment of a service: a PAYFACT_ variable that
+ * the table does not know is a setting of that service and is not looked at.
+ */
+PAY_MUST_CHECK enum pay_status pay_cfg_load_own(const struct pay_cfg_table *table, void *into,
+                                                struct pay_buf *problems, struct pay_err *err);
 /** @brief "NAME=value" lines, secrets as "***". */
 void pay_cfg_print(const struct pay_cfg_table *table, const void *from, struct pay_buf *out);
 /** @brief A Markdown table of all rows, for docs/CONFIGURATION.md. */

@@ -309,9 +309,24 @@ static void load_logs_and_answers_the_same(void **state)
     assert_string_equal(fixture.err.text, "1 wrong: PAYFACT_PORT=\"x\" is not a whole number");
 }
 
+static void a_tool_takes_its_own_and_leaves_the_rest(void **state)
+{
+    (void)state;
+    assert_int_equal(load_one("PAYFACT_HTTP_PORT=8443"), PAY_FATAL);
+    assert_int_equal(pay_cfg_load_own(&table, &fixture.got, &fixture.problems, &fixture.err),
+                     PAY_OK);
+    assert_string_equal(fixture.got.brokers, "b:9092");
+    assert_int_equal(load_one("PAYFACT_PORT=x"), PAY_FATAL);
+    pay_buf_reset(&fixture.problems);
+    assert_int_equal(pay_cfg_load_own(&table, &fixture.got, &fixture.problems, &fixture.err),
+                     PAY_FATAL);
+    assert_non_null(strstr((const char *)fixture.problems.data, "PAYFACT_PORT"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_tool_takes_its_own_and_leaves_the_rest, make, drop),
         cmocka_unit_test_setup_teardown(defaults_and_values, make, drop),
         cmocka_unit_test_setup_teardown(every_refusal_has_its_line, make, drop),
         cmocka_unit_test_setup_teardown(all_wrong_settings_are_named_at_once, make, drop),
