@@ -93,13 +93,23 @@ static void read_row(const struct pay_pg_result *rows, size_t at, struct pay_are
     read_references(rows, at, arena, ask);
 }
 
-static size_t find(const struct pay_str *ids, size_t count, struct pay_str id)
+/** Where the rows of one load go. */
+struct target {
+    const struct pay_str *ids;
+    struct pay_store_ask *rows;
+    size_t count;
+    struct pay_arena *arena;
+};
+
+/* The same attempt may have two deadlines in one lease. */
+static void give_row(const struct pay_pg_result *rows, size_t at, const struct target *target)
 {
-    size_t i = 0;
-    while (i < count && !pay_str_eq(ids[i], id)) {
-        i++;
+    const struct pay_str id = pay_pg_text(rows, at, ASK_ATTEMPT);
+    for (size_t i = 0; i < target->count; i++) {
+        if (pay_str_eq(target->ids[i], id)) {
+            read_row(rows, at, target->arena, &target->rows[i]);
+        }
     }
-    return i;
 }
 
 enum pay_status pay_store_ask_load(struct pay_store *store, const struct pay_str *attempt_ids,
@@ -113,14 +123,9 @@ enum pay_status pay_store_ask_load(struct pay_store *store, const struct pay_str
         return status;
     }
     const struct pay_pg_result *rows = pay_store_result(store, 0);
+    const struct target target = {attempt_ids, ret_rows, count, arena};
     for (size_t i = 0; i < pay_pg_rows(rows); i++) {
-        /* The same attempt may have two deadlines in one lease. */
-        for (size_t j = find(attempt_ids, count, pay_pg_text(rows, i, ASK_ATTEMPT)); j < count;
-             j++) {
-            if (pay_str_eq(attempt_ids[j], pay_pg_text(rows, i, ASK_ATTEMPT))) {
-                read_row(rows, i, arena, &ret_rows[j]);
-            }
-        }
+        give_row(rows, i, &target);
     }
     pay_store_results_free(store);
     return PAY_OK;

@@ -104,6 +104,21 @@ static const struct pay_column route_columns[] = {
     {PAY_COLUMN_STR, offsetof(struct pay_store_route_row, params_bound_to), NULL},
 };
 
+static const struct pay_pg_stmt insert_params = {
+    .name = "params_insert",
+    .sql = "INSERT INTO payfact.payment_route_params (payment_id, route_no, params, params_key_id,"
+           " params_bound_to, created_at) SELECT u.*, now() FROM unnest($1::text[], $2::int2[],"
+           " $3::bytea[], $4::text[], $5::text[]) AS u",
+};
+
+static const struct pay_column params_columns[] = {
+    {PAY_COLUMN_CHARS, offsetof(struct pay_store_route_row, payment_id), NULL},
+    {PAY_COLUMN_INT2, offsetof(struct pay_store_route_row, route_no), NULL},
+    {PAY_COLUMN_BYTES, offsetof(struct pay_store_route_row, params), NULL},
+    {PAY_COLUMN_STR, offsetof(struct pay_store_route_row, params_key_id), NULL},
+    {PAY_COLUMN_STR, offsetof(struct pay_store_route_row, params_bound_to), NULL},
+};
+
 /* Both lists are short; a batch that lost nothing finds each at once. */
 static bool is_returned(const struct pay_pg_result *result, size_t hint, const char *payment_id)
 {
@@ -140,6 +155,7 @@ static enum pay_status queue_cas(struct pay_store *store, const struct pay_store
 enum pay_status pay_store_order_cas(struct pay_store *store, const struct pay_store_cas *cas,
                                     bool ret_created[], bool ret_updated[], struct pay_err *err)
 {
+    size_t at = pay_store_queued(store);
     enum pay_status status = queue_cas(store, cas, err);
     if (status == PAY_OK) {
         status = pay_store_run(store, err);
@@ -147,7 +163,6 @@ enum pay_status pay_store_order_cas(struct pay_store *store, const struct pay_st
     if (status != PAY_OK) {
         return status;
     }
-    size_t at = 0;
     if (cas->created_count > 0) {
         const struct pay_pg_result *result = pay_store_result(store, at++);
         for (size_t i = 0; i < cas->created_count; i++) {
@@ -175,5 +190,13 @@ enum pay_status pay_store_route_add(struct pay_store *store,
         rows[i]->failover_on_not_found = rows[i]->route->failover_on_not_found;
     }
     return pay_store_queue_rows(store, &insert_route, route_columns, COUNT(route_columns),
+                                (const void *const *)rows, count, err);
+}
+
+enum pay_status pay_store_params_add(struct pay_store *store,
+                                     const struct pay_store_route_row *const *rows, size_t count,
+                                     struct pay_err *err)
+{
+    return pay_store_queue_rows(store, &insert_params, params_columns, COUNT(params_columns),
                                 (const void *const *)rows, count, err);
 }

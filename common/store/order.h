@@ -56,4 +56,9 @@ PAY_MUST_CHECK enum pay_status pay_store_route_add(struct pay_store *store,
                                                    struct pay_store_route_row *const *rows,
                                                    size_t count, struct pay_err *err);
 
+/** @brief Queue newer parameters of routes that are there already (route is not used). */
+PAY_MUST_CHECK enum pay_status pay_store_params_add(struct pay_store *store,
+                                                    const struct pay_store_route_row *const *rows,
+                                                    size_t count, struct pay_err *err);
+
 #endif /* PAY_STORE_ORDER_H */

@@ -97,9 +97,12 @@ static const struct pay_pg_stmt backlog_stmt = {
     "  0)",
     true};
 
-enum pay_status pay_relay_init(struct pay_relay *relay, struct pay_pg *pg, struct pay_err *err)
+enum pay_status pay_relay_init(struct pay_relay *relay, struct pay_pg *pg, const char *owner,
+                               int ttl_ms, struct pay_err *err)
 {
     relay->pg = pg;
+    relay->owner = owner;
+    relay->ttl_ms = ttl_ms;
     relay->params = pay_pg_params_new(PARAMS_BYTES_MAX);
     return relay->params == NULL ? pay_err_set(err, PAY_RETRY, 0, "relay", "out of memory")
                                  : PAY_OK;
@@ -116,9 +119,10 @@ static struct pay_pg_params *fresh(struct pay_relay *relay)
     return relay->params;
 }
 
-static void add_lease(struct pay_pg_params *params, const char *owner, struct pay_relay_lease lease)
+static void add_lease(const struct pay_relay *relay, struct pay_relay_lease lease)
 {
-    pay_pg_add_text_c(params, owner);
+    struct pay_pg_params *params = relay->params;
+    pay_pg_add_text_c(params, relay->owner);
     pay_pg_add_int8(params, lease.shard);
     pay_pg_add_int8(params, lease.fence);
 }
@@ -133,12 +137,11 @@ static size_t read_leases(const struct pay_pg_result *rows, struct pay_relay_lea
     return count;
 }
 
-enum pay_status pay_relay_join(struct pay_relay *relay, const char *owner, int ttl_ms,
-                               int *ret_members, struct pay_err *err)
+enum pay_status pay_relay_join(struct pay_relay *relay, int *ret_members, struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
-    pay_pg_add_text_c(params, owner);
-    pay_pg_add_int8(params, ttl_ms);
+    pay_pg_add_text_c(params, relay->owner);
+    pay_pg_add_int8(params, relay->ttl_ms);
     struct pay_pg_result *row = NULL;
     const enum pay_status status = pay_pg_exec(relay->pg, &join_stmt, params, &row, err);
     if (status == PAY_OK) {
@@ -148,19 +151,19 @@ enum pay_status pay_relay_join(struct pay_relay *relay, const char *owner, int t
     return status;
 }
 
-enum pay_status pay_relay_leave(struct pay_relay *relay, const char *owner, struct pay_err *err)
+enum pay_status pay_relay_leave(struct pay_relay *relay, struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
-    pay_pg_add_text_c(params, owner);
+    pay_pg_add_text_c(params, relay->owner);
     return pay_pg_exec(relay->pg, &leave_stmt, params, NULL, err);
 }
 
-enum pay_status pay_relay_renew(struct pay_relay *relay, const char *owner, int ttl_ms,
-                                struct pay_relay_lease *leases, size_t *count, struct pay_err *err)
+enum pay_status pay_relay_renew(struct pay_relay *relay, struct pay_relay_lease *leases,
+                                size_t *count, struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
-    pay_pg_add_text_c(params, owner);
-    pay_pg_add_int8(params, ttl_ms);
+    pay_pg_add_text_c(params, relay->owner);
+    pay_pg_add_int8(params, relay->ttl_ms);
     pay_pg_array_begin(params, PAY_PG_INT8);
     for (size_t i = 0; i < *count; i++) {
         pay_pg_add_int8(params, leases[i].shard);
@@ -181,13 +184,13 @@ enum pay_status pay_relay_renew(struct pay_relay *relay, const char *owner, int 
     return status;
 }
 
-enum pay_status pay_relay_take(struct pay_relay *relay, const char *owner, int ttl_ms, int shards,
-                               size_t want, struct pay_relay_lease *ret_leases, size_t *ret_count,
+enum pay_status pay_relay_take(struct pay_relay *relay, int shards, size_t want,
+                               struct pay_relay_lease *ret_leases, size_t *ret_count,
                                struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
-    pay_pg_add_text_c(params, owner);
-    pay_pg_add_int8(params, ttl_ms);
+    pay_pg_add_text_c(params, relay->owner);
+    pay_pg_add_int8(params, relay->ttl_ms);
     pay_pg_add_int8(params, shards);
     pay_pg_add_int8(params, (int64_t)want);
     struct pay_pg_result *rows = NULL;
@@ -200,42 +203,40 @@ enum pay_status pay_relay_take(struct pay_relay *relay, const char *owner, int t
     return status;
 }
 
-enum pay_status pay_relay_release(struct pay_relay *relay, const char *owner,
-                                  struct pay_relay_lease lease, struct pay_err *err)
+enum pay_status pay_relay_release(struct pay_relay *relay, struct pay_relay_lease lease,
+                                  struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
-    add_lease(params, owner, lease);
+    add_lease(relay, lease);
     return pay_pg_exec(relay->pg, &release_stmt, params, NULL, err);
 }
 
-static void add_ranges(struct pay_pg_params *params, const struct pay_relay_range *ranges,
-                       size_t count)
+static void add_ranges(struct pay_pg_params *params, const struct pay_relay_request *request)
 {
     pay_pg_array_begin(params, PAY_PG_INT8);
-    for (size_t i = 0; i < count; i++) {
-        pay_pg_add_int8(params, ranges[i].shard);
+    for (size_t i = 0; i < request->range_count; i++) {
+        pay_pg_add_int8(params, request->ranges[i].shard);
     }
     pay_pg_array_end(params);
     pay_pg_array_begin(params, PAY_PG_INT8);
-    for (size_t i = 0; i < count; i++) {
-        pay_pg_add_int8(params, ranges[i].after_id);
+    for (size_t i = 0; i < request->range_count; i++) {
+        pay_pg_add_int8(params, request->ranges[i].after_id);
     }
     pay_pg_array_end(params);
     pay_pg_array_begin(params, PAY_PG_INT8);
-    for (size_t i = 0; i < count; i++) {
-        pay_pg_add_int8(params, ranges[i].upto_id);
+    for (size_t i = 0; i < request->range_count; i++) {
+        pay_pg_add_int8(params, request->ranges[i].upto_id);
     }
     pay_pg_array_end(params);
 }
 
-enum pay_status pay_relay_read(struct pay_relay *relay, const struct pay_relay_range *ranges,
-                               size_t count, const int64_t *skip_ids, size_t skip_count, int limit,
+enum pay_status pay_relay_read(struct pay_relay *relay, const struct pay_relay_request *request,
                                struct pay_pg_result **ret_rows, struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
-    add_ranges(params, ranges, count);
-    pay_pg_add_int8_array(params, skip_ids, NULL, skip_count);
-    pay_pg_add_int8(params, limit);
+    add_ranges(params, request);
+    pay_pg_add_int8_array(params, request->skip_ids, NULL, request->skip_count);
+    pay_pg_add_int8(params, request->limit);
     return pay_pg_exec(relay->pg, &read_stmt, params, ret_rows, err);
 }
 
@@ -250,12 +251,12 @@ enum pay_status pay_relay_last_id(struct pay_relay *relay, int64_t *ret_id, stru
     return status;
 }
 
-enum pay_status pay_relay_delete(struct pay_relay *relay, const char *owner,
-                                 struct pay_relay_lease lease, const int64_t *ids, size_t count,
-                                 int64_t *ret_deleted, struct pay_err *err)
+enum pay_status pay_relay_delete(struct pay_relay *relay, struct pay_relay_lease lease,
+                                 const int64_t *ids, size_t count, int64_t *ret_deleted,
+                                 struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
-    add_lease(params, owner, lease);
+    add_lease(relay, lease);
     pay_pg_add_int8_array(params, ids, NULL, count);
     struct pay_pg_result *done = NULL;
     const enum pay_status status = pay_pg_exec(relay->pg, &delete_stmt, params, &done, err);
@@ -266,17 +267,15 @@ enum pay_status pay_relay_delete(struct pay_relay *relay, const char *owner,
     return status;
 }
 
-enum pay_status pay_relay_refuse(struct pay_relay *relay, const char *owner,
-                                 struct pay_relay_lease lease, int64_t id, const char *reason,
-                                 int delay_ms, int attempts_max, bool *ret_dead,
-                                 struct pay_err *err)
+enum pay_status pay_relay_refuse(struct pay_relay *relay, const struct pay_relay_refusal *refusal,
+                                 bool *ret_dead, struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
-    add_lease(params, owner, lease);
-    pay_pg_add_int8(params, id);
-    pay_pg_add_text_c(params, reason);
-    pay_pg_add_int8(params, delay_ms);
-    pay_pg_add_int8(params, attempts_max);
+    add_lease(relay, refusal->lease);
+    pay_pg_add_int8(params, refusal->id);
+    pay_pg_add_text_c(params, refusal->reason);
+    pay_pg_add_int8(params, refusal->delay_ms);
+    pay_pg_add_int8(params, refusal->attempts_max);
     struct pay_pg_result *row = NULL;
     const enum pay_status status = pay_pg_exec(relay->pg, &refuse_stmt, params, &row, err);
     if (status == PAY_OK) {

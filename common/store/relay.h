@@ -25,36 +25,36 @@ struct pay_relay_lease {
 struct pay_relay {
     struct pay_pg *pg;            /**< Borrowed. */
     struct pay_pg_params *params; /**< Owned. */
+    const char *owner;            /**< This process; borrowed, unique. */
+    int ttl_ms;                   /**< Of a lease. */
 };
 
 PAY_MUST_CHECK enum pay_status pay_relay_init(struct pay_relay *relay, struct pay_pg *pg,
-                                              struct pay_err *err);
+                                              const char *owner, int ttl_ms, struct pay_err *err);
 void pay_relay_free(struct pay_relay *relay);
 
-/** @brief Say that @p owner is there. @param ret_members owners seen within @p ttl_ms, this one
+/** @brief Say that the owner is there. @param ret_members owners seen within ttl_ms, this one
  * included. */
-PAY_MUST_CHECK enum pay_status pay_relay_join(struct pay_relay *relay, const char *owner,
-                                              int ttl_ms, int *ret_members, struct pay_err *err);
+PAY_MUST_CHECK enum pay_status pay_relay_join(struct pay_relay *relay, int *ret_members,
+                                              struct pay_err *err);
 /** @brief Leave: other members share at once. */
-PAY_MUST_CHECK enum pay_status pay_relay_leave(struct pay_relay *relay, const char *owner,
-                                               struct pay_err *err);
+PAY_MUST_CHECK enum pay_status pay_relay_leave(struct pay_relay *relay, struct pay_err *err);
 /**
  * @brief Prolong what is still ours.
  * @param leases in: held; out: those that are held still, packed. @param count in and out.
  */
-PAY_MUST_CHECK enum pay_status pay_relay_renew(struct pay_relay *relay, const char *owner,
-                                               int ttl_ms, struct pay_relay_lease *leases,
-                                               size_t *count, struct pay_err *err);
+PAY_MUST_CHECK enum pay_status pay_relay_renew(struct pay_relay *relay,
+                                               struct pay_relay_lease *leases, size_t *count,
+                                               struct pay_err *err);
 /**
  * @brief Take up to @p want shards of 0..shards-1 that nobody holds.
  * @param ret_leases room for @p want entries.
  */
-PAY_MUST_CHECK enum pay_status pay_relay_take(struct pay_relay *relay, const char *owner,
-                                              int ttl_ms, int shards, size_t want,
+PAY_MUST_CHECK enum pay_status pay_relay_take(struct pay_relay *relay, int shards, size_t want,
                                               struct pay_relay_lease *ret_leases, size_t *ret_count,
                                               struct pay_err *err);
 /** @brief Give a shard back at once. */
-PAY_MUST_CHECK enum pay_status pay_relay_release(struct pay_relay *relay, const char *owner,
+PAY_MUST_CHECK enum pay_status pay_relay_release(struct pay_relay *relay,
                                                  struct pay_relay_lease lease, struct pay_err *err);
 
 /** Columns of a read. */
@@ -77,27 +77,41 @@ struct pay_relay_range {
     int64_t upto_id;  /**< And not above this; INT64_MAX: no bound (a sweep has one). */
 };
 
+/** One read of several shards. */
+struct pay_relay_request {
+    const struct pay_relay_range *ranges;
+    size_t range_count;
+    const int64_t *skip_ids; /**< Rows that are in hand already. */
+    size_t skip_count;
+    int limit; /**< Rows per shard. */
+};
+
 /**
- * @brief Undelivered rows of several shards in id order, at most @p limit each. Rows of keys that
- *        wait behind a dead row or behind a refused row that is not available yet are left out.
- * @param skip_ids rows that are in hand already.
+ * @brief Undelivered rows in id order. Rows of keys that wait behind a dead row or behind a refused
+ *        row that is not available yet are left out.
  */
 PAY_MUST_CHECK enum pay_status pay_relay_read(struct pay_relay *relay,
-                                              const struct pay_relay_range *ranges, size_t count,
-                                              const int64_t *skip_ids, size_t skip_count, int limit,
+                                              const struct pay_relay_request *request,
                                               struct pay_pg_result **ret_rows, struct pay_err *err);
 /** @brief last_value of the outbox sequence: cheap proof that nothing was added. */
 PAY_MUST_CHECK enum pay_status pay_relay_last_id(struct pay_relay *relay, int64_t *ret_id,
                                                  struct pay_err *err);
 /** @return PAY_OK with ret_deleted 0 when the fence is not ours any more. */
-PAY_MUST_CHECK enum pay_status pay_relay_delete(struct pay_relay *relay, const char *owner,
+PAY_MUST_CHECK enum pay_status pay_relay_delete(struct pay_relay *relay,
                                                 struct pay_relay_lease lease, const int64_t *ids,
                                                 size_t count, int64_t *ret_deleted,
                                                 struct pay_err *err);
-/** @brief A refusal: attempts + 1, not before @p delay_ms; at @p attempts_max it is marked dead. */
-PAY_MUST_CHECK enum pay_status pay_relay_refuse(struct pay_relay *relay, const char *owner,
-                                                struct pay_relay_lease lease, int64_t id,
-                                                const char *reason, int delay_ms, int attempts_max,
+
+/** A row that the broker refused for good. */
+struct pay_relay_refusal {
+    struct pay_relay_lease lease;
+    int64_t id;
+    const char *reason;
+    int delay_ms;     /**< Not tried again before. */
+    int attempts_max; /**< Reached: marked dead. */
+};
+PAY_MUST_CHECK enum pay_status pay_relay_refuse(struct pay_relay *relay,
+                                                const struct pay_relay_refusal *refusal,
                                                 bool *ret_dead, struct pay_err *err);
 
 /** Figures for the metrics. */

@@ -529,10 +529,15 @@ int64_t pay_store_now_read(struct pay_store *store, size_t index)
 
 static const struct pay_pg_stmt load_params = {
     .name = "load_params",
-    .sql = "SELECT u.n - 1, r.params, r.params_key_id, r.params_bound_to"
+    .sql = "SELECT DISTINCT ON (u.n) u.n - 1, p.params, p.params_key_id, p.params_bound_to"
            " FROM unnest($1::text[], $2::int2[]) WITH ORDINALITY AS u(payment, no, n)"
-           " JOIN payfact.payment_route AS r ON r.payment_id = u.payment AND r.route_no = u.no"
-           " WHERE r.params IS NOT NULL",
+           " CROSS JOIN LATERAL (SELECT r.params, r.params_key_id, r.params_bound_to,"
+           " NULL::timestamptz AS created_at FROM payfact.payment_route AS r"
+           " WHERE r.payment_id = u.payment AND r.route_no = u.no AND r.params IS NOT NULL"
+           " UNION ALL SELECT q.params, q.params_key_id, q.params_bound_to, q.created_at"
+           " FROM payfact.payment_route_params AS q"
+           " WHERE q.payment_id = u.payment AND q.route_no = u.no) AS p"
+           " ORDER BY u.n, p.created_at DESC NULLS LAST",
     .read_only = true,
 };
 

@@ -103,6 +103,19 @@ CREATE TABLE payment_route (
 );
 ALTER TABLE payment_route ALTER COLUMN params SET STORAGE EXTERNAL; -- ciphertext does not compress
 
+-- A later command may name a route that the payment has already, with other parameters (another card): the latest ones count.
+CREATE TABLE payment_route_params (
+    payment_id      payment_id_t NOT NULL,
+    route_no        smallint NOT NULL,
+    created_at      timestamptz NOT NULL,
+    params          bytea NOT NULL,
+    params_key_id   text COLLATE "C" NOT NULL,
+    params_bound_to text COLLATE "C" NOT NULL,
+    PRIMARY KEY (payment_id, route_no, created_at),
+    FOREIGN KEY (payment_id, route_no) REFERENCES payment_route
+);
+ALTER TABLE payment_route_params ALTER COLUMN params SET STORAGE EXTERNAL;
+
 -- -------------------------------------------------------------------------------------------------------------------- attempts
 CREATE TABLE payment_attempt (
     attempt_id               action_id_t PRIMARY KEY,

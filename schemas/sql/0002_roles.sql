@@ -31,7 +31,7 @@ GRANT UPDATE (sending_at, sent_by, sends, last_send_at, endpoint, request, reque
 -- processor: every business table, and nothing it must not be able to rewrite
 GRANT SELECT, INSERT, UPDATE ON payment_order, payment_attempt, payment_amount, capture_order, refund_order, refund_day, dispute,
     approval_request, manual_case TO payfact_processor;
-GRANT SELECT, INSERT ON payment_route, attempt_redirect, attempt_reference, inbox_key, approval, payment_state_history, settlement_entry, audit_log TO payfact_processor;
+GRANT SELECT, INSERT ON payment_route, payment_route_params, attempt_redirect, attempt_reference, inbox_key, approval, payment_state_history, settlement_entry, audit_log TO payfact_processor;
 GRANT SELECT, INSERT, UPDATE (payment_id, status, delivery_count, last_seen_at) ON channel_event TO payfact_processor;
 GRANT SELECT, INSERT, UPDATE (status, reason_code, answer, decided_at) ON command TO payfact_processor;
 GRANT SELECT, INSERT, UPDATE (closed_at) ON psp_request TO payfact_processor;
@@ -42,7 +42,7 @@ GRANT SELECT ON payment_total TO payfact_processor;
 GRANT USAGE ON SEQUENCE channel_event_id_seq, payment_outbox_id_seq TO payfact_processor;
 
 -- processor --shadow: reads what it compares with
-GRANT SELECT ON payment_order, payment_route, attempt_redirect, payment_attempt, attempt_reference, payment_amount, capture_order, refund_order,
+GRANT SELECT ON payment_order, payment_route, payment_route_params, attempt_redirect, payment_attempt, attempt_reference, payment_amount, capture_order, refund_order,
     refund_day, dispute, inbox_key, channel_event, psp_request, payment_deadline, command, payment_state_history, approval_request, approval, manual_case, route_pause TO payfact_shadow;
 
 -- recovery: reads; moves deadlines; writes reconciliation. It decides nothing: it sends queries and inputs.

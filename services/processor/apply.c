@@ -494,7 +494,7 @@ static void clear_emissions(struct pay_unit *unit)
     unit->won = unit->decided = unit->loaded = false;
     unit->history = unit->outbox = unit->jobs = unit->deadlines = unit->commands = none;
     unit->audits = unit->redirects = unit->events = unit->cases = unit->route_rows = none;
-    unit->pauses = unit->case_notes = none;
+    unit->pauses = unit->case_notes = unit->renewals = none;
     unit->detail = (struct pay_store_order_detail){.payment_id = {NULL, 0}};
 }
 

@@ -55,8 +55,8 @@ static const char *resolve_routes(struct pay_worker *worker, struct pay_item *it
         choices = command->create_payment.routes;
         count = command->create_payment.route_count;
         amount = command->create_payment.amount;
-    } else if (command->type != PAY_CMD_START_ATTEMPT && command->type != PAY_CMD_CHANGE_METHOD) {
-        choices = NULL;
+    } else if (command->route.psp_account.ptr == NULL || command->route.psp_account.len == 0) {
+        choices = NULL; /* another command, or one that leaves the route to the payment's own */
     }
     if (!pay_accounts_policy(worker->accounts, command->merchant_id, pay_str_of(amount.currency),
                              &item->policy)) {

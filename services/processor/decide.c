@@ -120,19 +120,25 @@ static enum pay_status emit_fact(struct pay_try *turn, struct pay_unit *unit, st
     return PAY_OK;
 }
 
-/* Parameters that this batch brought are not stored yet: the job takes them from the command. */
-static void take_params(const struct pay_unit *unit, struct pay_job_plan *plan)
+static void take_route_params(const struct pay_list *rows, int route_no, struct pay_job_plan *plan)
 {
-    const struct pay_attempt *attempt = &unit->snapshot.attempts[plan->effect.attempt_index];
-    for (size_t i = 0; i < unit->route_rows.count; i++) {
-        const struct pay_store_route_row *row = unit->route_rows.items[i];
-        if (row->route_no == attempt->route_no && row->params.ptr != NULL) {
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct pay_store_route_row *row = rows->items[i];
+        if (row->route_no == route_no && row->params.ptr != NULL) {
             plan->params.found = true;
             plan->params.params = row->params;
             plan->params.key_id = row->params_key_id;
             plan->params.bound_to = row->params_bound_to;
         }
     }
+}
+
+/* Parameters that this batch brought are not stored yet: the job takes them from the command. */
+static void take_params(const struct pay_unit *unit, struct pay_job_plan *plan)
+{
+    const struct pay_attempt *attempt = &unit->snapshot.attempts[plan->effect.attempt_index];
+    take_route_params(&unit->route_rows, attempt->route_no, plan);
+    take_route_params(&unit->renewals, attempt->route_no, plan);
     for (size_t i = 0; i < unit->redirects.count; i++) {
         const struct pay_store_redirect_row *row = unit->redirects.items[i];
         if (pay_str_eq_c(row->attempt_id, attempt->attempt_id)) {
@@ -284,6 +290,39 @@ static bool name_routes(struct pay_try *turn, struct pay_unit *unit, const struc
     return true;
 }
 
+/* A command may bring other parameters for a route that the payment has already. */
+static bool renew_params(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item)
+{
+    struct pay_arena *arena = turn->worker->scratch;
+    const struct pay_signed_command *signed_command = &item->what->command;
+    bool is_start = item->command != NULL && (item->command->type == PAY_CMD_START_ATTEMPT ||
+                                              item->command->type == PAY_CMD_CHANGE_METHOD);
+    if (!is_start || item->verdict != PAY_VERDICT_APPLY || signed_command->param_count == 0 ||
+        signed_command->params[0].ciphertext.ptr == NULL || item->route_count == 0) {
+        return true;
+    }
+    for (size_t i = 0; i < unit->named_routes; i++) {
+        const struct pay_route *route = &unit->snapshot.routes[i];
+        if (strcmp(route->psp_account, item->routes[0].psp_account) != 0 ||
+            strcmp(route->method, item->routes[0].method) != 0) {
+            continue;
+        }
+        struct pay_store_route_row *row = pay_arena_alloc(arena, sizeof(*row));
+        if (row == NULL) {
+            return false;
+        }
+        (void)pay_str_copy(row->payment_id, sizeof(row->payment_id),
+                           pay_str_of(unit->snapshot.order.payment_id));
+        row->route_no = (int)i;
+        row->params = signed_command->params[0].ciphertext;
+        row->params_key_id = signed_command->params[0].key_id;
+        row->params_bound_to = signed_command->params[0].bound_to;
+        unit->renewals.count = 0; /* the latest of a batch is the one that counts */
+        return pay_list_add(arena, &unit->renewals, row);
+    }
+    return true;
+}
+
 static bool keep_redirect(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item)
 {
     struct pay_arena *arena = turn->worker->scratch;
@@ -344,7 +383,8 @@ static enum pay_status emit(struct pay_try *turn, struct pay_unit *unit, struct 
                             const struct pay_decide_input *in, struct pay_err *err)
 {
     const struct pay_decision *decision = turn->worker->decision;
-    if (!name_routes(turn, unit, item) || !note_cases(turn, unit, item)) {
+    if (!renew_params(turn, unit, item) || !name_routes(turn, unit, item) ||
+        !note_cases(turn, unit, item)) {
         return full(err);
     }
     enum pay_status status = PAY_OK;

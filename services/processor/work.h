@@ -135,7 +135,7 @@ struct pay_unit {
     bool decided; /**< Has history: its version is to be raised. */
     struct pay_store_order_detail detail;
     struct pay_list history, outbox, jobs, deadlines, commands, audits, redirects, events, cases,
-        route_rows, pauses, case_notes;
+        route_rows, renewals, pauses, case_notes;
 };
 
 struct pay_worker_options {

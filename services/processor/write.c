@@ -107,9 +107,9 @@ enum pay_status pay_write_lock(struct pay_try *turn, struct pay_list *units,
 
 /* Rows of one table each, over all payments that won. */
 struct rest {
-    struct pay_list new_attempts, attempts, amounts, routes, references, gates, new_cases, cases,
-        loose_cases, history, set_deadlines, clear_deadlines, commands, audits, redirects, events,
-        pauses, outbox;
+    struct pay_list new_attempts, attempts, amounts, routes, renewals, references, gates, new_cases,
+        cases, loose_cases, history, set_deadlines, clear_deadlines, commands, audits, redirects,
+        events, pauses, outbox;
 };
 
 static bool add_all(struct pay_arena *arena, struct pay_list *to, const struct pay_list *from)
@@ -258,6 +258,7 @@ static bool add_rest(struct pay_arena *arena, struct pay_unit *unit, struct rest
         fits = pay_list_add(arena, &rest->routes, row);
     }
     return fits && add_all(arena, &rest->history, &unit->history) &&
+           add_all(arena, &rest->renewals, &unit->renewals) &&
            add_all(arena, &rest->commands, &unit->commands) &&
            add_all(arena, &rest->audits, &unit->audits) &&
            add_all(arena, &rest->redirects, &unit->redirects) &&
@@ -306,6 +307,7 @@ static enum pay_status queue_payment(struct pay_store *store, struct rest *rest,
 {
     enum pay_status s = pay_store_route_add(
         store, (struct pay_store_route_row *const *)rest->routes.items, rest->routes.count, err);
+    s = s != PAY_OK ? s : pay_store_params_add(store, ROWS(pay_store_route_row, rest->renewals));
     s = s != PAY_OK ? s : pay_store_attempt_add(store, ROWS(pay_attempt, rest->new_attempts));
     s = s != PAY_OK ? s : pay_store_attempt_update(store, ROWS(pay_attempt, rest->attempts));
     s = s != PAY_OK ? s : pay_store_amounts_update(store, ROWS(pay_attempt, rest->amounts));

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store against a real server: rights, the gate, races of two connections, order. */
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "common/base/hash.h"
+#include "common/store/attempt.h"
+#include "common/store/deadlines.h"
+#include "common/store/gate.h"
+#include "common/store/inbox.h"
+#include "common/store/order.h"
+#include "common/store/outbox.h"
+#include "common/store/snapshot.h"
+#include "tests/support/testdb.h"
+
+#define P1 "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+#define P2 "01BX5ZZKBKACTAV9WEVGEMMVRZ"
+#define A1 P1 "A01"
+#define JOB A1 ".SUBMIT"
+#define DEADLINE_US INT64_C(20000000)
+
+struct world {
+    struct pay_testdb db;
+    struct pay_store *a, *b;
+    struct pay_arena *arena;
+    struct pay_err err;
+};
+
+static void must(struct world *world, enum pay_status status)
+{
+    if (status != PAY_OK) {
+        fail_msg("%s: %s: %s", pay_status_name(status), world->err.op, world->err.text);
+    }
+}
+
+static struct pay_store *open_store(struct world *world)
+{
+    struct pay_store *store = NULL;
+    const struct pay_pg_options options = {.conninfo = world->db.conninfo,
+                                           .application_name = "payfact-test"};
+    must(world, pay_store_new(&options, &store, &world->err));
+    must(world, pay_store_connect(store, &world->err));
+    return store;
+}
+
+static int setup(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    *state = world;
+    pay_testdb_open(&world->db);
+    world->arena = pay_arena_new((size_t)16 << 20);
+    world->a = open_store(world);
+    world->b = open_store(world);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *world = *state;
+    world->a = pay_store_free(world->a);
+    world->b = pay_store_free(world->b);
+    world->arena = pay_arena_free(world->arena);
+    pay_testdb_close(&world->db);
+    free(world);
+    return 0;
+}
+
+/* ---- what a payment needs, so that there is something to race for ---- */
+
+static struct pay_order order_of(const char *payment_id)
+{
+    struct pay_order order = {
+        .change = PAY_ROW_INSERTED,
+        .exists = true,
+        .merchant_id = "acme",
+        .amount = {.amount_minor = 100, .currency = "EUR"},
+        .status = PAY_ORDER_PROCESSING,
+        .intent_route_no = -1,
+        .failover_until_us = INT64_C(1900000000000000),
+        .expires_at_us = INT64_C(1900000000000000),
+        .event_sequence = 1,
+        .attempt_count = 1,
+        .created_by = "shop",
+    };
+    (void)pay_str_copy(order.payment_id, sizeof(order.payment_id), pay_str_of(payment_id));
+    (void)pay_str_copy(order.merchant_order_no, sizeof(order.merchant_order_no),
+                       pay_str_of(payment_id));
+    return order;
+}
+
+static struct pay_attempt attempt_of(const char *attempt_id)
+{
+    struct pay_attempt attempt = {
+        .attempt_no = 1,
+        .psp = "stripe",
+        .psp_account = "stripe-acme",
+        .method = "card",
+        .amount = {.amount_minor = 100, .currency = "EUR"},
+        .status = PAY_ATTEMPT_CREATED,
+        .live = true,
+        .result_certainty = PAY_EVIDENCE_LOCAL,
+    };
+    (void)pay_str_copy(attempt.attempt_id, sizeof(attempt.attempt_id), pay_str_of(attempt_id));
+    return attempt;
+}
+
+static struct pay_gate gate_of(const char *job_id)
+{
+    struct pay_gate gate = {.kind = PAY_JOB_SUBMIT, .not_after_us = INT64_C(1900000000000000)};
+    (void)pay_str_copy(gate.job_id, sizeof(gate.job_id), pay_str_of(job_id));
+    (void)pay_str_copy(gate.action_id, sizeof(gate.action_id),
+                       (struct pay_str){job_id, PAY_ACTION_ID_SIZE - 1});
+    return gate;
+}
+
+static const uint8_t digest[32] = {1, 2, 3};
+static const struct pay_bytes DIGEST = {digest, 32};
+
+static enum pay_status cas(struct pay_store *store, const struct pay_order *order, bool is_new,
+                           bool *ret_won, struct pay_err *err)
+{
+    struct pay_store_new_order fresh = {.order = *order};
+    const struct pay_store_new_order *created[] = {&fresh};
+    const struct pay_order *updated[] = {order};
+    struct pay_store_cas step = {.created = created,
+                                 .created_count = is_new ? 1 : 0,
+                                 .updated = updated,
+                                 .updated_count = is_new ? 0 : 1};
+    return pay_store_order_cas(store, &step, ret_won, ret_won, err);
+}
+
+static void make_payment(struct world *world)
+{
+    bool won = false;
+    struct pay_order order = order_of(P1);
+    struct pay_attempt attempt = attempt_of(A1);
+    struct pay_store_gate_row gate = {.gate = gate_of(JOB), .digest = DIGEST};
+    const struct pay_attempt *attempts[] = {&attempt};
+    const struct pay_store_gate_row *gates[] = {&gate};
+    must(world, pay_store_begin(world->a, &world->err));
+    must(world, cas(world->a, &order, true, &won, &world->err));
+    assert_true(won);
+    must(world, pay_store_attempt_add(world->a, attempts, 1, &world->err));
+    must(world, pay_store_gate_add(world->a, gates, 1, &world->err));
+    must(world, pay_store_flush(world->a, &world->err));
+    must(world, pay_store_commit(world->a, &world->err));
+}
+
+static struct pay_snapshot *load(struct world *world, struct pay_store *store,
+                                 const char *payment_id)
+{
+    struct pay_snapshot *snapshot = pay_arena_alloc(world->arena, sizeof(*snapshot));
+    (void)pay_str_copy(snapshot->order.payment_id, sizeof(snapshot->order.payment_id),
+                       pay_str_of(payment_id));
+    struct pay_snapshot *const snapshots[] = {snapshot};
+    struct pay_store_load wanted = {.snapshots = snapshots, .count = 1};
+    must(world, pay_store_snapshot_load(store, world->arena, &wanted, &world->err));
+    assert_true(wanted.now_us > INT64_C(1600000000000000));
+    return snapshot;
+}
+
+/* ---- tests ---- */
+
+/* A statement, and the only roles that may run it (with a false condition: nothing changes). */
+static const struct right {
+    const char *sql;
+    const char *roles; /* Separated by blanks. */
+} rights[] = {
+    {"UPDATE payfact.payment_state_history SET reason_code = 'x' WHERE false", ""},
+    {"DELETE FROM payfact.payment_state_history WHERE false", ""},
+    {"TRUNCATE payfact.payment_state_history", ""},
+    {"UPDATE payfact.audit_log SET who = 'x' WHERE false", ""},
+    {"DELETE FROM payfact.audit_log WHERE false", ""},
+    {"DELETE FROM payfact.inbox_key WHERE false", ""},
+    {"UPDATE payfact.inbox_key SET channel_event_id = 1 WHERE false", ""},
+    {"DELETE FROM payfact.channel_event WHERE false", ""},
+    {"UPDATE payfact.channel_event SET body = NULL WHERE false", ""},
+    {"UPDATE payfact.channel_event SET normalized = NULL WHERE false", ""},
+    {"SELECT body FROM payfact.channel_event WHERE false", "payfact_processor payfact_shadow"},
+    {"UPDATE payfact.channel_event SET status = 'DEAD' WHERE false", "payfact_processor"},
+    {"UPDATE payfact.attempt_reference SET attempt_id = attempt_id WHERE false", ""},
+    {"DELETE FROM payfact.attempt_reference WHERE false", ""},
+    {"UPDATE payfact.payment_route SET method = 'x' WHERE false", ""},
+    {"SELECT params FROM payfact.payment_route WHERE false", "payfact_processor payfact_shadow"},
+    {"UPDATE payfact.command SET sha256 = sha256 WHERE false", ""},
+    {"DELETE FROM payfact.command WHERE false", ""},
+    {"DELETE FROM payfact.payment_order WHERE false", ""},
+    {"UPDATE payfact.payment_order SET status = 'FAILED' WHERE false", "payfact_processor"},
+    {"UPDATE payfact.payment_attempt SET status = 'FAILED' WHERE false", "payfact_processor"},
+    {"UPDATE payfact.payment_amount SET captured_minor = 0 WHERE false", "payfact_processor"},
+    {"INSERT INTO payfact.psp_request SELECT * FROM payfact.psp_request WHERE false",
+     "payfact_processor"},
+    {"DELETE FROM payfact.psp_request WHERE false", ""},
+    {"UPDATE payfact.psp_request SET closed_at = now() WHERE false", "payfact_processor"},
+    {"UPDATE payfact.psp_request SET sending_at = now() WHERE false", "payfact_psp"},
+    {"UPDATE payfact.psp_request SET last_send_at = now() WHERE false", "payfact_psp"},
+    {"UPDATE payfact.psp_request SET digest = digest WHERE false", ""},
+    {"UPDATE payfact.psp_request SET not_after = now() WHERE false", ""},
+    {"INSERT INTO payfact.payment_outbox SELECT * FROM payfact.payment_outbox WHERE false",
+     "payfact_processor"},
+    {"DELETE FROM payfact.payment_outbox WHERE false", "payfact_publisher"},
+    {"UPDATE payfact.payment_outbox SET key = 'x' WHERE false", ""},
+    {"UPDATE payfact.payment_outbox SET payload = '' WHERE false", "payfact_processor"},
+    {"UPDATE payfact.payment_deadline SET due_at = now() WHERE false",
+     "payfact_processor payfact_recovery"},
+    {"DELETE FROM payfact.payment_deadline WHERE false", "payfact_processor"},
+    {"SELECT payfact.make_partitions(0)", "payfact_recovery"},
+    {"UPDATE payfact.approval SET approves = true WHERE false", ""},
+    {"SELECT payload FROM payfact.payment_outbox WHERE false",
+     "payfact_processor payfact_publisher"},
+    {"SELECT request FROM payfact.psp_request WHERE false",
+     "payfact_processor payfact_psp payfact_shadow"},
+};
+
+static const char *const roles[] = {
+    "payfact_webhook",  "payfact_psp",       "payfact_processor", "payfact_shadow",
+    "payfact_recovery", "payfact_publisher", "payfact_operator",
+};
+
+static void each_role_may_only_what_it_needs(void **state)
+{
+    struct world *world = *state;
+    struct pay_pg *pg = world->db.owner;
+    size_t refused = 0;
+    for (size_t r = 0; r < sizeof(roles) / sizeof(roles[0]); r++) {
+        char sql[128];
+        (void)snprintf(sql, sizeof(sql), "SET ROLE %s", roles[r]);
+        pay_testdb_run(&world->db, sql);
+        for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+            bool may = strstr(rights[i].roles, roles[r]) != NULL;
+            enum pay_status status = pay_pg_script(pg, rights[i].sql, &world->err);
+            bool is_refused =
+                status != PAY_OK && strcmp(pay_pg_failure(pg)->sqlstate, "42501") == 0;
+            if (may ? status != PAY_OK : !is_refused) {
+                fail_msg("%s %s: %s", roles[r], may ? "may not" : "may", rights[i].sql);
+            }
+            refused += is_refused ? 1 : 0;
+        }
+        pay_testdb_run(&world->db, "RESET ROLE");
+    }
+    assert_true(refused > 200);
+}
+
+/* The owner has every right, and still cannot: triggers say it again. */
+static void history_stays_even_for_its_owner(void **state)
+{
+    struct world *world = *state;
+    struct pay_pg *pg = world->db.owner;
+    static const char *const attempts[] = {
+        "UPDATE payfact.payment_state_history SET reason_code = 'x'",
+        "DELETE FROM payfact.payment_state_history",
+        "TRUNCATE payfact.payment_state_history",
+        "UPDATE payfact.audit_log SET who = 'x'",
+        "DELETE FROM payfact.audit_log",
+    };
+    pay_testdb_run(&world->db,
+                   "INSERT INTO payfact.payment_state_history (decided_at, payment_id, aggregate,"
+                   " aggregate_id, verdict, event_type, event_id, source, evidence_level,"
+                   " reason_code, version_before) VALUES (now(), '', 'ORDER', '', 'IGNORE', 'x',"
+                   " 'x', 'LOCAL', 1, 'x', 0)");
+    pay_testdb_run(&world->db, "INSERT INTO payfact.audit_log (who, what, from_where) VALUES"
+                               " ('x', 'x', 'x')");
+    for (size_t i = 0; i < sizeof(attempts) / sizeof(attempts[0]); i++) {
+        assert_int_not_equal(pay_pg_script(pg, attempts[i], &world->err), PAY_OK);
+        assert_string_equal(pay_pg_failure(pg)->sqlstate, "42501");
+    }
+}
+
+static int pass(struct world *world, struct pay_bytes of)
+{
+    int send_no = -1;
+    must(world,
+         pay_store_gate_pass(world->b, PAY_STR(JOB), of, PAY_STR("me"), &send_no, &world->err));
+    return send_no;
+}
+
+static struct pay_store_gate_state read_gate(struct world *world)
+{
+    struct pay_store_gate_state gate;
+    must(world,
+         pay_store_gate_read(world->b, PAY_STR(JOB), DIGEST, world->arena, &gate, &world->err));
+    return gate;
+}
+
+static void a_gate_is_passed_once(void **state)
+{
+    struct world *world = *state;
+    static const uint8_t other[32] = {9};
+    bool freed = false;
+    make_payment(world);
+    assert_int_equal(pass(world, (struct pay_bytes){other, 32}), 0); /* another job */
+    assert_int_equal(pass(world, DIGEST), 1);
+    assert_int_equal(pass(world, DIGEST), 0); /* sending */
+    struct pay_store_gate_state gate = read_gate(world);
+    assert_true(gate.found && gate.same_digest && gate.sending && !gate.closed && !gate.late);
+    assert_true(pay_str_eq_c(gate.sent_by, "me"));
+
+    /* Freed: it can be sent again, and the former send still counts. */
+    must(world,
+         pay_store_gate_release(world->b, PAY_STR(JOB), PAY_STR("other"), 1, &freed, &world->err));
+    assert_false(freed);
+    must(world,
+         pay_store_gate_release(world->b, PAY_STR(JOB), PAY_STR("me"), 1, &freed, &world->err));
+    assert_true(freed);
+    gate = read_gate(world);
+    assert_true(!gate.sending && gate.sends == 1 && gate.last_send_at_us != 0);
+    assert_int_equal(pass(world, DIGEST), 2);
+    must(world,
+         pay_store_gate_release(world->b, PAY_STR(JOB), PAY_STR("me"), 1, &freed, &world->err));
+    assert_false(freed); /* the former send's number */
+}
+
+static void a_finished_send_is_never_freed_or_finished_again(void **state)
+{
+    struct world *world = *state;
+    bool done = false;
+    const struct pay_bytes first = {(const uint8_t *)"first", 5};
+    const struct pay_bytes second = {(const uint8_t *)"second", 6};
+    make_payment(world);
+    assert_int_equal(pass(world, DIGEST), 1);
+    must(world,
+         pay_store_gate_finish(world->b, PAY_STR(JOB), first, PAY_STR("k"), &done, &world->err));
+    assert_true(done);
+    must(world,
+         pay_store_gate_finish(world->b, PAY_STR(JOB), second, PAY_STR("k"), &done, &world->err));
+    assert_false(done);
+    must(world,
+         pay_store_gate_release(world->b, PAY_STR(JOB), PAY_STR("me"), 1, &done, &world->err));
+    assert_false(done);
+    struct pay_store_gate_state gate = read_gate(world);
+    assert_true(gate.finished && pay_bytes_eq(gate.outcome, first));
+}
+
+static int replay(struct world *world)
+{
+    int send_no = -1;
+    must(world, pay_store_gate_replay(world->b, PAY_STR(JOB), &send_no, &world->err));
+    return send_no;
+}
+
+static void save(struct world *world, int64_t until_us, bool expect)
+{
+    bool saved = !expect;
+    const struct pay_store_gate_request request = {
+        .job_id = PAY_STR(JOB),
+        .me = PAY_STR("me"),
+        .endpoint = PAY_STR("https://psp"),
+        .sealed = {(const uint8_t *)"request", 7},
+        .key_id = PAY_STR("k"),
+        .replay_until_us = until_us,
+    };
+    must(world, pay_store_gate_save_request(world->b, &request, &saved, &world->err));
+    assert_int_equal(saved, expect);
+}
+
+static void a_replay_needs_a_sent_open_request_in_time(void **state)
+{
+    struct world *world = *state;
+    make_payment(world);
+    save(world, pay_clock_wall_us() + 60000000, false); /* not passed: not ours */
+    assert_int_equal(replay(world), 0);
+    assert_int_equal(pass(world, DIGEST), 1);
+    assert_int_equal(replay(world), 0); /* nothing stored */
+    save(world, pay_clock_wall_us() - 1000000, true);
+    assert_int_equal(replay(world), 0); /* too late */
+    save(world, pay_clock_wall_us() + 60000000, true);
+    assert_int_equal(replay(world), 2);
+    assert_int_equal(read_gate(world).sends, 2);
+    pay_testdb_run(&world->db, "UPDATE payfact.psp_request SET closed_at = now()");
+    assert_int_equal(replay(world), 0);
+    assert_false(read_gate(world).may_replay);
+}
+
+static void a_late_or_closed_gate_is_not_passed(void **state)
+{
+    struct world *world = *state;
+    make_payment(world);
+    pay_testdb_run(&world->db, "UPDATE payfact.psp_request SET not_after = now()");
+    assert_int_equal(pass(world, DIGEST), 0);
+    pay_testdb_run(&world->db, "UPDATE payfact.psp_request SET closed_at = now(),"
+                               " not_after = now() + interval '1 day'");
+    assert_int_equal(pass(world, DIGEST), 0);
+    assert_true(read_gate(world).closed);
+}
+
+static enum pay_status close_gate(struct world *world, const struct pay_gate *gate)
+{
+    const struct pay_gate *gates[] = {gate};
+    must(world, pay_store_begin(world->a, &world->err));
+    must(world, pay_store_gate_close(world->a, gates, 1, &world->err));
+    return pay_store_flush(world->a, &world->err);
+}
+
+static void a_close_loses_against_a_send_that_was_not_seen(void **state)
+{
+    struct world *world = *state;
+    make_payment(world);
+    struct pay_snapshot *before = load(world, world->a, P1);
+    assert_int_equal(before->gate_count, 1);
+    assert_int_equal(pass(world, DIGEST), 1);
+    assert_int_equal(close_gate(world, &before->gates[0]), PAY_RETRY);
+    assert_int_equal(world->err.code, PAY_STORE_COUNT);
+    pay_store_rollback(world->a);
+    assert_false(read_gate(world).closed);
+
+    struct pay_snapshot *after = load(world, world->a, P1); /* read again: closed while sending */
+    must(world, close_gate(world, &after->gates[0]));
+    must(world, pay_store_commit(world->a, &world->err));
+    assert_true(read_gate(world).closed);
+}
+
+static void one_of_two_compare_and_sets_wins(void **state)
+{
+    struct world *world = *state;
+    bool won = false;
+    make_payment(world);
+    struct pay_snapshot *mine = load(world, world->a, P1);
+    struct pay_snapshot *theirs = load(world, world->b, P1);
+    mine->order.event_sequence = 7;
+    theirs->order.event_sequence = 8;
+    must(world, cas(world->a, &mine->order, false, &won, &world->err));
+    assert_true(won);
+    must(world, cas(world->b, &theirs->order, false, &won, &world->err));
+    assert_false(won);
+    struct pay_snapshot *now = load(world, world->a, P1);
+    assert_int_equal(now->order.version, mine->order.version + 1);
+    assert_int_equal(now->order.event_sequence, 7);
+
+    struct pay_order again = order_of(P1); /* created twice: the second is lost, not an error */
+    must(world, cas(world->b, &again, true, &won, &world->err));
+    assert_false(won);
+    struct pay_order other = order_of(P2); /* the merchant's number belongs to the first */
+    (void)pay_str_copy(other.merchant_order_no, sizeof(other.merchant_order_no), PAY_STR(P1));
+    must(world, cas(world->b, &other, true, &won, &world->err));
+    assert_false(won);
+}
+
+static void a_second_live_attempt_is_refused_by_the_database(void **state)
+{
+    struct world *world = *state;
+    struct pay_attempt second = attempt_of(P1 "A02");
+    second.attempt_no = 2;
+    const struct pay_attempt *rows[] = {&second};
+    make_payment(world);
+    must(world, pay_store_begin(world->a, &world->err));
+    must(world, pay_store_attempt_add(world->a, rows, 1, &world->err));
+    assert_int_equal(pay_store_flush(world->a, &world->err), PAY_RETRY);
+    assert_int_equal(pay_pg_failure(pay_store_pg(world->a))->what.kind, PAY_PG_KIND_UNIQUE);
+    assert_string_equal(pay_pg_failure(pay_store_pg(world->a))->constraint,
+                        "payment_attempt_one_live");
+    pay_store_rollback(world->a);
+}
+
+static void an_attempts_own_version_is_compared_too(void **state)
+{
+    struct world *world = *state;
+    make_payment(world);
+    struct pay_snapshot *snapshot = load(world, world->a, P1);
+    struct pay_attempt *attempt = &snapshot->attempts[0];
+    const struct pay_attempt *rows[] = {attempt};
+    attempt->status = PAY_ATTEMPT_SUBMITTED;
+    must(world, pay_store_attempt_update(world->a, rows, 1, &world->err));
+    must(world, pay_store_flush(world->a, &world->err));
+    must(world, pay_store_attempt_update(world->a, rows, 1, &world->err));
+    assert_int_equal(pay_store_flush(world->a, &world->err), PAY_RETRY);
+    assert_int_equal(world->err.code, PAY_STORE_COUNT);
+    snapshot = load(world, world->a, P1);
+    assert_int_equal(snapshot->attempts[0].status, PAY_ATTEMPT_SUBMITTED);
+    assert_int_equal(snapshot->attempts[0].version, 2);
+}
+
+/* ---- races that wait for each other: the second one runs in a thread ---- */
+
+struct second {
+    struct world *world;
+    pthread_t thread;
+    enum pay_status status;
+    struct pay_store_inbox_row *row;
+    struct pay_err err;
+};
+
+/* Until the server says that b waits for a lock. */
+static void wait_blocked(struct world *world)
+{
+    int64_t until_us = pay_clock_mono_us() + DEADLINE_US;
+    while (pay_testdb_number(&world->db, "SELECT count(*) FROM pg_stat_activity WHERE datname ="
+                                         " current_database() AND wait_event_type = 'Lock'") == 0) {
+        assert_true(pay_clock_mono_us() < until_us);
+        (void)poll(NULL, 0, 5);
+    }
+}
+
+static struct pay_store_inbox_row inbox_row(const uint8_t key[16])
+{
+    return (struct pay_store_inbox_row){
+        .key = {key, 16},
+        .psp = PAY_STR("stripe"),
+        .psp_account = PAY_STR("stripe-acme"),
+        .transport_key = PAY_STR("evt_1"),
+        .input_id = PAY_STR("input"),
+        .kind = "PSP_EVENT",
+        .source = PAY_SOURCE_WEBHOOK,
+        .normalized = {(const uint8_t *)"x", 1},
+        .verification = PAY_STR("key"),
+        .status = "DECIDED",
+        .received_at_us = 1,
+        .copies = 1,
+    };
+}
+
+static enum pay_status insert_inbox(struct pay_store *store, struct pay_store_inbox_row *row,
+                                    size_t *ret_missing, struct pay_err *err)
+{
+    size_t index = 0;
+    struct pay_store_inbox_row *const rows[] = {row};
+    enum pay_status status = pay_store_begin(store, err);
+    status = status != PAY_OK ? status : pay_store_inbox_add(store, rows, 1, &index, err);
+    status = status != PAY_OK ? status : pay_store_run(store, err);
+    if (status == PAY_OK) {
+        *ret_missing = pay_store_inbox_read(store, index, rows, 1);
+    }
+    return status;
+}
+
+static void *insert_second(void *arg)
+{
+    struct second *second = arg;
+    struct pay_store_inbox_row *const rows[] = {second->row};
+    size_t missing = 0;
+    second->status = insert_inbox(second->world->b, second->row, &missing, &second->err);
+    if (second->status == PAY_OK && missing == 1) {
+        second->status = pay_store_inbox_again(second->world->b, rows, 1, &second->err);
+        second->row->is_new = false;
+    }
+    if (second->status == PAY_OK) {
+        second->status = pay_store_commit(second->world->b, &second->err);
+    }
+    return NULL;
+}
+
+static void two_deliveries_at_once_are_one_event(void **state)
+{
+    struct world *world = *state;
+    static const uint8_t key[16] = {7};
+    struct pay_store_inbox_row first = inbox_row(key);
+    struct pay_store_inbox_row other = inbox_row(key);
+    struct second second = {.world = world, .row = &other};
+    size_t missing = 0;
+    must(world, insert_inbox(world->a, &first, &missing, &world->err));
+    assert_true(missing == 0 && first.is_new);
+    assert_int_equal(pthread_create(&second.thread, NULL, insert_second, &second), 0);
+    wait_blocked(world);
+    must(world, pay_store_commit(world->a, &world->err));
+    assert_int_equal(pthread_join(second.thread, NULL), 0);
+    assert_int_equal(second.status, PAY_OK);
+    assert_true(other.is_known && !other.is_new);
+    assert_int_equal(other.id, first.id);
+    assert_int_equal(
+        pay_testdb_number(&world->db, "SELECT delivery_count FROM payfact.channel_event"), 2);
+    assert_int_equal(pay_testdb_number(&world->db, "SELECT count(*) FROM payfact.inbox_key"), 1);
+}
+
+static enum pay_status add_outbox(struct pay_store *store, const char *key, struct pay_err *err)
+{
+    const struct pay_store_outbox_row row = {
+        .shard = 3,
+        .topic = PAY_STR("events"),
+        .key = pay_str_of(key),
+        .payload = {(const uint8_t *)"p", 1},
+        .headers = {{PAY_STR("ce_id"), PAY_STR("1")}, {PAY_STR("ce_time"), PAY_STR("")}},
+        .header_count = 2,
+    };
+    const struct pay_store_outbox_row *rows[] = {&row};
+    enum pay_status status = pay_store_begin(store, err);
+    status = status != PAY_OK ? status : pay_store_outbox_add(store, rows, 1, err);
+    return status != PAY_OK ? status : pay_store_flush(store, err);
+}
+
+static void *outbox_second(void *arg)
+{
+    struct second *second = arg;
+    second->status = add_outbox(second->world->b, "second", &second->err);
+    if (second->status == PAY_OK) {
+        second->status = pay_store_commit(second->world->b, &second->err);
+    }
+    return NULL;
+}
+
+static void ids_of_a_shard_become_visible_in_order(void **state)
+{
+    struct world *world = *state;
+    struct second second = {.world = world};
+    must(world, add_outbox(world->a, "first", &world->err));
+    assert_int_equal(pthread_create(&second.thread, NULL, outbox_second, &second), 0);
+    wait_blocked(world); /* it draws no id before the first one's commit */
+    assert_int_equal(pay_testdb_number(&world->db, "SELECT count(*) FROM payfact.payment_outbox"),
+                     0);
+    must(world, pay_store_commit(world->a, &world->err));
+    assert_int_equal(pthread_join(second.thread, NULL), 0);
+    assert_int_equal(second.status, PAY_OK);
+    assert_string_equal(pay_testdb_text(&world->db,
+                                        "SELECT string_agg(key, ' ' ORDER BY id) || ' ' ||"
+                                        " max(headers::text) FROM payfact.payment_outbox"),
+                        "first second {ce_id,1,ce_time,\"\"}");
+}
+
+static void set_deadlines(struct world *world, int64_t due_us)
+{
+    struct pay_store_deadline rows[3];
+    const struct pay_store_deadline *pointers[3];
+    static const char *const ids[] = {"one", "two", "three"};
+    for (size_t i = 0; i < 3; i++) {
+        rows[i] = (struct pay_store_deadline){
+            .kind = PAY_DEADLINE_QUERY, .aggregate_id = pay_str_of(ids[i]), .due_at_us = due_us};
+        pointers[i] = &rows[i];
+    }
+    must(world, pay_store_deadline_set(world->a, pointers, 3, &world->err));
+    must(world, pay_store_flush(world->a, &world->err));
+}
+
+static void due_rows_are_leased_to_one_and_moved_unless_decided(void **state)
+{
+    struct world *world = *state;
+    struct pay_store_due mine[3], theirs[3];
+    size_t count = 0, others = 0, moved = 0;
+    int64_t now_us = 0;
+    const int64_t next[] = {INT64_C(1900000000000000), INT64_C(1900000000000000)};
+    set_deadlines(world, INT64_C(1700000000000000));
+    must(world,
+         pay_store_deadline_lease(world->a, 2, 60000000, mine, &count, &now_us, &world->err));
+    assert_int_equal(count, 2);
+    must(world,
+         pay_store_deadline_lease(world->b, 3, 60000000, theirs, &others, &now_us, &world->err));
+    assert_int_equal(others, 1);
+    for (size_t i = 0; i < count; i++) {
+        assert_string_not_equal(mine[i].aggregate_id, theirs[0].aggregate_id);
+    }
+    set_deadlines(world, INT64_C(1800000000000000)); /* decided meanwhile */
+    must(world, pay_store_deadline_reschedule(world->a, mine, next, 2, &moved, &world->err));
+    assert_int_equal(moved, 0);
+    assert_int_equal(pay_testdb_number(&world->db,
+                                       "SELECT count(*) FROM payfact.payment_deadline WHERE"
+                                       " due_at = to_timestamp(1800000000) AND tries = 0"),
+                     3);
+}
+
+#define TEST(test_) cmocka_unit_test_setup_teardown(test_, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_role_may_only_what_it_needs),
+        TEST(history_stays_even_for_its_owner),
+        TEST(a_gate_is_passed_once),
+        TEST(a_finished_send_is_never_freed_or_finished_again),
+        TEST(a_replay_needs_a_sent_open_request_in_time),
+        TEST(a_late_or_closed_gate_is_not_passed),
+        TEST(a_close_loses_against_a_send_that_was_not_seen),
+        TEST(one_of_two_compare_and_sets_wins),
+        TEST(a_second_live_attempt_is_refused_by_the_database),
+        TEST(an_attempts_own_version_is_compared_too),
+        TEST(two_deliveries_at_once_are_one_event),
+        TEST(ids_of_a_shard_become_visible_in_order),
+        TEST(due_rows_are_leased_to_one_and_moved_unless_decided),
+    };
+    return cmocka_run_group_tests_name("integration.store", tests, NULL, NULL);
+}
