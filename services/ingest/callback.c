@@ -28,9 +28,8 @@ enum pay_status pay_callback_read(struct pay_callback *callback, struct pay_aren
     return status;
 }
 
-enum pay_status pay_callback_input(struct pay_ingest *ingest, struct pay_codec *codec,
-                                   struct pay_arena *arena, const struct pay_callback *callback,
-                                   size_t item, struct pay_buf *out, struct pay_err *err)
+enum pay_status pay_callback_input(struct pay_desk *desk, const struct pay_callback *callback,
+                                   size_t item, struct pay_err *err)
 {
     const struct pay_psp_item *from = &callback->items.items[item];
     char input_id[PAY_ULID_LEN + 1];
@@ -48,8 +47,9 @@ enum pay_status pay_callback_input(struct pay_ingest *ingest, struct pay_codec *
         .received_at_us = callback->received_at_us,
         .traceparent = callback->traceparent,
     };
-    const enum pay_status status =
-        pay_keys_seal_evidence(ingest->keys, &input, callback->raw.body, callback->verified_by,
-                               arena, &input.evidence, err);
-    return status == PAY_OK ? pay_payment_input_encode(codec, &input, out, err) : status;
+    const enum pay_status status = pay_keys_seal_evidence(
+        desk->ingest->keys, &input, callback->raw.body, callback->verified_by, desk->arena, err);
+    pay_buf_reset(&desk->value);
+    return status == PAY_OK ? pay_payment_input_encode(desk->codec, &input, &desk->value, err)
+                            : status;
 }

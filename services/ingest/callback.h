@@ -28,10 +28,9 @@ struct pay_callback {
  */
 PAY_MUST_CHECK enum pay_status pay_callback_read(struct pay_callback *callback,
                                                  struct pay_arena *arena, struct pay_err *err);
-/** @brief The encoded PaymentInput of one item, evidence sealed. @param out reset by the caller. */
-PAY_MUST_CHECK enum pay_status pay_callback_input(struct pay_ingest *ingest,
-                                                  struct pay_codec *codec, struct pay_arena *arena,
+/** @brief The PaymentInput of one item, evidence sealed, encoded into desk->value. */
+PAY_MUST_CHECK enum pay_status pay_callback_input(struct pay_desk *desk,
                                                   const struct pay_callback *callback, size_t item,
-                                                  struct pay_buf *out, struct pay_err *err);
+                                                  struct pay_err *err);
 
 #endif /* PAY_INGEST_CALLBACK_H */

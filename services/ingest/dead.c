@@ -22,40 +22,40 @@ static size_t copy_headers(const struct pay_kafka_msg *msg, struct pay_dead_head
     return count;
 }
 
-static enum pay_status seal_value(struct pay_ingest *ingest, const struct pay_kafka_msg *msg,
-                                  struct pay_arena *arena, struct pay_dead_letter *letter,
-                                  struct pay_err *err)
+static enum pay_status seal_value(struct pay_desk *desk, const struct pay_kafka_msg *msg,
+                                  struct pay_dead_letter *letter, struct pay_err *err)
 {
     if (msg->value.ptr == NULL) {
         return PAY_OK;
     }
-    const struct pay_str bound_to = pay_arena_printf(arena, "dead/%s", letter->dead_letter_id.ptr);
+    const struct pay_str bound_to =
+        pay_arena_printf(desk->arena, "dead/%s", letter->dead_letter_id.ptr);
     if (bound_to.ptr == NULL) {
         return pay_err_set(err, PAY_RETRY, 0, "dead letter", "arena full");
     }
-    return pay_keys_seal(ingest->keys, bound_to, msg->value, arena, &letter->sealed_value, err);
+    return pay_keys_seal(desk->ingest->keys, bound_to, msg->value, desk->arena,
+                         &letter->sealed_value, err);
 }
 
-static enum pay_status put(struct pay_ingest *ingest, struct pay_codec *codec,
-                           const struct pay_dead_letter *letter, const struct pay_kafka_msg *msg,
-                           struct pay_outlet_wait *wait, struct pay_err *err)
+static enum pay_status put(struct pay_desk *desk, const struct pay_dead_letter *letter,
+                           const struct pay_kafka_msg *msg, struct pay_outlet_wait *wait,
+                           struct pay_err *err)
 {
     struct pay_buf value = pay_buf_make(PAY_DEAD_LETTER_BYTES_MAX);
-    enum pay_status status = pay_dead_letter_encode(codec, letter, &value, err);
+    enum pay_status status = pay_dead_letter_encode(desk->codec, letter, &value, err);
     if (status == PAY_OK) {
         const struct pay_outlet_record record = {
-            .topic = ingest->topics[PAY_TOPIC_DLQ],
+            .topic = desk->ingest->topics[PAY_TOPIC_DLQ],
             .key = {(const char *)msg->key.ptr, msg->key.len},
             .value = pay_buf_bytes(&value),
         };
-        status = pay_outlet_wait_put(wait, ingest->outlet, &record, err);
+        status = pay_outlet_wait_put(wait, desk->ingest->outlet, &record, err);
     }
     pay_buf_free(&value);
     return status;
 }
 
-enum pay_status pay_dead_put(struct pay_ingest *ingest, struct pay_codec *codec,
-                             struct pay_arena *arena, const struct pay_kafka_msg *msg,
+enum pay_status pay_dead_put(struct pay_desk *desk, const struct pay_kafka_msg *msg,
                              enum pay_dead_reason reason, const char *text,
                              struct pay_outlet_wait *wait, struct pay_err *err)
 {
@@ -63,7 +63,7 @@ enum pay_status pay_dead_put(struct pay_ingest *ingest, struct pay_codec *codec,
     const int64_t now_us = pay_clock_wall_us();
     struct pay_dead_letter letter = {
         .dead_letter_id =
-            pay_dead_letter_id(arena, pay_str_of(msg->topic), msg->partition, msg->offset),
+            pay_dead_letter_id(desk->arena, pay_str_of(msg->topic), msg->partition, msg->offset),
         .service = PAY_STR("payfact-ingest"),
         .service_version = PAY_STR(PAY_VERSION),
         .topic = pay_str_of(msg->topic),
@@ -81,12 +81,12 @@ enum pay_status pay_dead_put(struct pay_ingest *ingest, struct pay_codec *codec,
     if (letter.dead_letter_id.ptr == NULL) {
         return pay_err_set(err, PAY_RETRY, 0, "dead letter", "arena full");
     }
-    enum pay_status status = seal_value(ingest, msg, arena, &letter, err);
+    enum pay_status status = seal_value(desk, msg, &letter, err);
     if (status == PAY_OK) {
-        status = put(ingest, codec, &letter, msg, wait, err);
+        status = put(desk, &letter, msg, wait, err);
     }
     if (status == PAY_OK) {
-        pay_metric_add(ingest->metrics[PAY_IM_DEAD],
+        pay_metric_add(desk->ingest->metrics[PAY_IM_DEAD],
                        (const char *const[]){msg->topic, pay_dead_reason_name(reason)}, 1);
         pay_log(PAY_LOG_WARN, "dead_letter", PAY_F_STR("topic", msg->topic),
                 PAY_F_INT("partition", msg->partition), PAY_F_INT("offset", msg->offset),

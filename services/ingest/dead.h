@@ -13,9 +13,7 @@
 #include "services/ingest/ingest.h"
 
 /** @brief Produce the dead letter under @p wait. @param text for people, no payload. */
-PAY_MUST_CHECK enum pay_status pay_dead_put(struct pay_ingest *ingest, struct pay_codec *codec,
-                                            struct pay_arena *arena,
-                                            const struct pay_kafka_msg *msg,
+PAY_MUST_CHECK enum pay_status pay_dead_put(struct pay_desk *desk, const struct pay_kafka_msg *msg,
                                             enum pay_dead_reason reason, const char *text,
                                             struct pay_outlet_wait *wait, struct pay_err *err);
 

@@ -5,6 +5,25 @@
 
 #include "common/base/banned.h"
 
+enum pay_status pay_desk_make(struct pay_desk *desk, struct pay_ingest *ingest,
+                              size_t arena_bytes_max, struct pay_err *err)
+{
+    *desk = (struct pay_desk){.ingest = ingest,
+                              .arena = pay_arena_new(arena_bytes_max),
+                              .value = pay_buf_make(PAY_PAYMENT_INPUT_BYTES_MAX)};
+    if (desk->arena == NULL) {
+        return pay_err_set(err, PAY_RETRY, 0, "desk", "out of memory");
+    }
+    return pay_codec_new(&desk->codec, err);
+}
+
+void pay_desk_free(struct pay_desk *desk)
+{
+    desk->codec = pay_codec_free(desk->codec);
+    desk->arena = pay_arena_free(desk->arena);
+    pay_buf_free(&desk->value);
+}
+
 enum pay_status pay_ingest_check(const char *role, struct pay_err *err)
 {
     const struct pay_common_config *common = &pay_ingest_settings.common;

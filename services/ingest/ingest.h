@@ -26,6 +26,18 @@ struct pay_ingest {
     char topics[PAY_TOPIC_COUNT][PAY_TOPIC_NAME_SIZE];
 };
 
+/** What one thread has for itself to make records with. */
+struct pay_desk {
+    struct pay_ingest *ingest;
+    struct pay_codec *codec;
+    struct pay_arena *arena; /**< Reset by the owner before each piece of work. */
+    struct pay_buf value;    /**< One encoded record. */
+};
+PAY_MUST_CHECK enum pay_status pay_desk_make(struct pay_desk *desk, struct pay_ingest *ingest,
+                                             size_t arena_bytes_max, struct pay_err *err);
+/** Copes with a half-made one. */
+void pay_desk_free(struct pay_desk *desk);
+
 PAY_MUST_CHECK enum pay_status pay_ingest_start(struct pay_ingest *ingest, struct pay_service *svc,
                                                 struct pay_err *err);
 /** @brief Flushes what is on its way, bounded by the drain. Copes with a half-made one. */

@@ -134,11 +134,9 @@ enum pay_status pay_keys_open_sealed(struct pay_keys *keys, const struct pay_sea
     return status;
 }
 
-enum pay_status pay_keys_seal_evidence(struct pay_keys *keys, const struct pay_payment_input *input,
+enum pay_status pay_keys_seal_evidence(struct pay_keys *keys, struct pay_payment_input *input,
                                        struct pay_bytes body, struct pay_str verified_by,
-                                       struct pay_arena *arena,
-                                       struct pay_sealed_evidence *ret_evidence,
-                                       struct pay_err *err)
+                                       struct pay_arena *arena, struct pay_err *err)
 {
     const bool refused = input->kind == PAY_WIRE_REFUSED_NOTIFICATION;
     const struct pay_str psp = refused ? input->refused.psp : input->event.psp;
@@ -153,7 +151,7 @@ enum pay_status pay_keys_seal_evidence(struct pay_keys *keys, const struct pay_p
     const enum pay_status status = pay_keys_seal(keys, bound_to, body, arena, &sealed, err);
     if (status == PAY_OK) {
         pay_sha256(body, digest);
-        *ret_evidence = (struct pay_sealed_evidence){
+        input->evidence = (struct pay_sealed_evidence){
             sealed.ciphertext, sealed.key_id, {digest, PAY_SHA256_BYTES}, verified_by};
     }
     return status;

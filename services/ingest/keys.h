@@ -30,11 +30,14 @@ PAY_MUST_CHECK enum pay_status pay_keys_seal(struct pay_keys *keys, struct pay_s
 PAY_MUST_CHECK enum pay_status
 pay_keys_open_sealed(struct pay_keys *keys, const struct pay_sealed *sealed,
                      struct pay_arena *arena, struct pay_bytes *ret_plain, struct pay_err *err);
-/** @brief Raw bytes as evidence of one input: additional data
- * "<psp>/<psp_account>/<transport_key>". */
-PAY_MUST_CHECK enum pay_status
-pay_keys_seal_evidence(struct pay_keys *keys, const struct pay_payment_input *input,
-                       struct pay_bytes body, struct pay_str verified_by, struct pay_arena *arena,
-                       struct pay_sealed_evidence *ret_evidence, struct pay_err *err);
+/**
+ * @brief Raw bytes as the input's evidence: additional data "<psp>/<psp_account>/<transport_key>".
+ * @param input kind, transport key and the event's or refusal's PSP and account are set.
+ */
+PAY_MUST_CHECK enum pay_status pay_keys_seal_evidence(struct pay_keys *keys,
+                                                      struct pay_payment_input *input,
+                                                      struct pay_bytes body,
+                                                      struct pay_str verified_by,
+                                                      struct pay_arena *arena, struct pay_err *err);
 
 #endif /* PAY_INGEST_KEYS_H */

@@ -64,18 +64,17 @@ enum pay_status pay_outlet_open(const struct pay_common_config *common, int time
 
 struct pay_outlet *pay_outlet_close(struct pay_outlet *outlet, int flush_ms)
 {
-    if (outlet != NULL) {
-        if (outlet->producer != NULL) {
-            const size_t lost = pay_kafka_producer_close(outlet->producer, flush_ms);
-            if (lost > 0) {
-                pay_log(PAY_LOG_WARN, "undelivered_at_close", PAY_F_INT("records", lost));
-            }
-        }
-        outlet->producer = pay_kafka_producer_free(outlet->producer);
-        (void)pthread_rwlock_destroy(&outlet->lock);
-        pay_mem_free(outlet);
+    if (outlet == NULL) {
+        return NULL;
     }
-    return NULL;
+    const size_t lost =
+        outlet->producer == NULL ? 0 : pay_kafka_producer_close(outlet->producer, flush_ms);
+    if (lost > 0) {
+        pay_log(PAY_LOG_WARN, "undelivered_at_close", PAY_F_INT("records", lost));
+    }
+    outlet->producer = pay_kafka_producer_free(outlet->producer);
+    (void)pthread_rwlock_destroy(&outlet->lock);
+    return pay_mem_free(outlet);
 }
 
 /* By the first thread that meets the fatal error; the others find the new one. */

@@ -24,8 +24,7 @@ struct role {
     struct pay_http_shared *shared;
     struct pay_psp_worker *workers;
     size_t worker_count;
-    struct pay_codec *codec;
-    struct pay_arena *arena;
+    struct pay_desk desk;
     struct pay_outlet_wait wait;
     char group[PAY_TOPIC_NAME_SIZE];
     int64_t refresh_due_us;
@@ -100,11 +99,10 @@ static enum pay_status start(struct role *role, struct pay_err *err)
     };
     pay_outlet_wait_init(&role->wait);
     role->queue = pay_psp_queue_new(&queue);
-    role->arena = pay_arena_new(ARENA_BYTES_MAX);
-    if (role->queue == NULL || role->arena == NULL) {
+    if (role->queue == NULL) {
         return pay_err_set(err, PAY_FATAL, 0, "start", "out of memory");
     }
-    enum pay_status status = pay_codec_new(&role->codec, err);
+    enum pay_status status = pay_desk_make(&role->desk, role->ingest, ARENA_BYTES_MAX, err);
     if (status == PAY_OK) {
         status = pay_http_shared_new(&role->shared, err);
     }
@@ -124,8 +122,8 @@ static enum pay_status refuse(struct role *role, const struct pay_kafka_msg *msg
 {
     enum pay_status status = PAY_RETRY;
     while (status != PAY_OK) {
-        status = pay_dead_put(role->ingest, role->codec, role->arena, msg,
-                              pay_dead_reason_of_code(why->code), why->text, &role->wait, err);
+        status = pay_dead_put(&role->desk, msg, pay_dead_reason_of_code(why->code), why->text,
+                              &role->wait, err);
         const enum pay_status reported = pay_outlet_wait_done(&role->wait);
         status = status == PAY_OK ? reported : status;
         if (status == PAY_REJECT ||
@@ -133,14 +131,16 @@ static enum pay_status refuse(struct role *role, const struct pay_kafka_msg *msg
             return status;
         }
     }
-    return pay_psp_queue_skip(role->queue, msg->partition, msg->offset, err);
+    return pay_psp_queue_skip(role->queue, (struct pay_psp_place){msg->partition, msg->offset},
+                              err);
 }
 
 static enum pay_status take(struct role *role, const struct pay_kafka_msg *msg, struct pay_err *err)
 {
     struct pay_psp_job job;
-    pay_arena_reset(role->arena);
-    enum pay_status status = pay_psp_job_decode(role->codec, msg->value, role->arena, &job, err);
+    pay_arena_reset(role->desk.arena);
+    enum pay_status status =
+        pay_psp_job_decode(role->desk.codec, msg->value, role->desk.arena, &job, err);
     if (status == PAY_REJECT) {
         const struct pay_err why = *err;
         return refuse(role, msg, &why, err);
@@ -151,8 +151,8 @@ static enum pay_status take(struct role *role, const struct pay_kafka_msg *msg, 
     const struct pay_accounts *accounts = pay_accounts_acquire(role->ingest->accounts);
     const struct pay_account *account = pay_accounts_account(accounts, job.psp_account);
     do { /* Full: the workers make room; the batch in hand is bounded. */
-        status = pay_psp_queue_push(role->queue, account, &job, msg->value, msg->partition,
-                                    msg->offset, err);
+        status = pay_psp_queue_push(role->queue, account, &job, msg->value,
+                                    (struct pay_psp_place){msg->partition, msg->offset}, err);
     } while (status == PAY_RETRY && !pay_service_wait(role->ingest->svc, 20));
     pay_accounts_release(accounts);
     return status;
@@ -250,8 +250,7 @@ static void finish(struct role *role)
     role->workers = pay_mem_free(role->workers);
     role->queue = pay_psp_queue_free(role->queue);
     role->shared = pay_http_shared_free(role->shared);
-    role->codec = pay_codec_free(role->codec);
-    role->arena = pay_arena_free(role->arena);
+    pay_desk_free(&role->desk);
     pay_outlet_wait_free(&role->wait);
 }
 

@@ -67,7 +67,7 @@ static enum pay_status add_item(struct pay_psp_worker *worker, const struct pay_
     enum pay_status status = PAY_OK;
     if (body.len > 0) {
         status = pay_keys_seal_evidence(worker->ingest->keys, &input, body, PAY_STR("tls"),
-                                        worker->arena, &input.evidence, err);
+                                        worker->arena, err);
     }
     if (status == PAY_OK) {
         pay_buf_reset(&worker->value);

@@ -121,8 +121,9 @@ static bool grow(struct partition *partition)
     if (slots == NULL) {
         return false;
     }
+    PAY_ASSERT(partition->count == partition->cap);
     for (size_t i = 0; i < partition->count; i++) {
-        slots[i] = partition->slots[(partition->head + i) % partition->cap];
+        slots[i] = partition->slots[(partition->head + i) % partition->count];
     }
     pay_mem_free(partition->slots);
     partition->slots = slots;
@@ -131,16 +132,16 @@ static bool grow(struct partition *partition)
     return true;
 }
 
-static bool track(struct pay_psp_queue *queue, int32_t number, int64_t offset, bool done)
+static bool track(struct pay_psp_queue *queue, struct pay_psp_place place, bool done)
 {
-    PAY_ASSERT(number >= 0 && number < PAY_PSP_PARTITIONS_MAX);
-    struct partition *partition = &queue->partitions[number];
+    PAY_ASSERT(place.partition >= 0 && place.partition < PAY_PSP_PARTITIONS_MAX);
+    struct partition *partition = &queue->partitions[place.partition];
     if (!grow(partition)) {
         return false;
     }
     partition->known = true;
     partition->slots[(partition->head + partition->count) % partition->cap] =
-        (struct slot){offset, done};
+        (struct slot){place.offset, done};
     partition->count++;
     return true;
 }
@@ -157,10 +158,10 @@ static void advance(struct partition *partition)
 
 static void mark_done(struct pay_psp_queue *queue, const struct pay_psp_task *task)
 {
-    struct partition *partition = &queue->partitions[task->partition];
+    struct partition *partition = &queue->partitions[task->place.partition];
     for (size_t i = 0; partition->known && i < partition->count; i++) {
         struct slot *slot = &partition->slots[(partition->head + i) % partition->cap];
-        if (slot->offset == task->offset) {
+        if (slot->offset == task->place.offset) {
             slot->done = true;
             break;
         }
@@ -193,12 +194,12 @@ void pay_psp_queue_forget(struct pay_psp_queue *queue, int32_t partition)
     (void)pthread_mutex_unlock(&queue->lock);
 }
 
-enum pay_status pay_psp_queue_skip(struct pay_psp_queue *queue, int32_t partition, int64_t offset,
+enum pay_status pay_psp_queue_skip(struct pay_psp_queue *queue, struct pay_psp_place place,
                                    struct pay_err *err)
 {
     (void)pthread_mutex_lock(&queue->lock);
-    const bool tracked = track(queue, partition, offset, true);
-    advance(&queue->partitions[partition]);
+    const bool tracked = track(queue, place, true);
+    advance(&queue->partitions[place.partition]);
     (void)pthread_mutex_unlock(&queue->lock);
     return tracked ? PAY_OK : pay_err_set(err, PAY_RETRY, 0, "queue", "out of memory");
 }
@@ -277,18 +278,17 @@ static void append(struct pay_psp_lane *lane, struct pay_psp_task *task)
 
 enum pay_status pay_psp_queue_push(struct pay_psp_queue *queue, const struct pay_account *account,
                                    const struct pay_psp_job *job, struct pay_bytes value,
-                                   int32_t partition, int64_t offset, struct pay_err *err)
+                                   struct pay_psp_place place, struct pay_err *err)
 {
     struct pay_psp_task *task = make_task(job, value);
     if (task == NULL) {
         return pay_err_set(err, PAY_RETRY, 0, "queue", "out of memory");
     }
-    task->partition = partition;
-    task->offset = offset;
+    task->place = place;
     (void)pthread_mutex_lock(&queue->lock);
     task->lane = find_lane(queue, account, job->method);
-    const bool taken = task->lane != NULL && queue->tasks < queue->options.tasks_max &&
-                       track(queue, partition, offset, false);
+    const bool taken =
+        task->lane != NULL && queue->tasks < queue->options.tasks_max && track(queue, place, false);
     if (taken) {
         task->shed = task->lane->queued >= task->lane->queued_max;
         append(task->lane, task);

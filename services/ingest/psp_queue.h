@@ -21,12 +21,17 @@
 struct pay_psp_queue;
 struct pay_psp_lane;
 
+/** Where a record stands in psp-jobs. */
+struct pay_psp_place {
+    int32_t partition;
+    int64_t offset;
+};
+
 /** One record of psp-jobs. */
 struct pay_psp_task {
     struct pay_psp_task *next;
     struct pay_psp_lane *lane;
-    int32_t partition;
-    int64_t offset;
+    struct pay_psp_place place;
     bool is_money;        /**< SUBMIT, CONFIRM, CAPTURE, REFUND: passes the gate. */
     bool shed;            /**< Its lane was full or its breaker is open: no call is made. */
     int64_t not_after_us; /**< Wall clock. */
@@ -51,11 +56,11 @@ struct pay_psp_queue *pay_psp_queue_free(struct pay_psp_queue *queue);
 PAY_MUST_CHECK enum pay_status pay_psp_queue_push(struct pay_psp_queue *queue,
                                                   const struct pay_account *account,
                                                   const struct pay_psp_job *job,
-                                                  struct pay_bytes value, int32_t partition,
-                                                  int64_t offset, struct pay_err *err);
+                                                  struct pay_bytes value,
+                                                  struct pay_psp_place place, struct pay_err *err);
 /** @brief A record that needs no work (dead-lettered): its offset counts as done. */
-PAY_MUST_CHECK enum pay_status pay_psp_queue_skip(struct pay_psp_queue *queue, int32_t partition,
-                                                  int64_t offset, struct pay_err *err);
+PAY_MUST_CHECK enum pay_status pay_psp_queue_skip(struct pay_psp_queue *queue,
+                                                  struct pay_psp_place place, struct pay_err *err);
 /** @return true: push would be refused; pause. */
 bool pay_psp_queue_full(struct pay_psp_queue *queue);
 

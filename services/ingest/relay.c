@@ -30,7 +30,7 @@ struct role {
 
 static enum pay_status make_consumer(struct role *role, struct pay_err *err)
 {
-    const struct pay_ingest *ingest = role->desk.ingest;
+    const struct pay_ingest *ingest = role->desk.desk.ingest;
     const struct pay_common_config *common = &ingest->cfg->common;
     const char *const topics[] = {ingest->topics[PAY_TOPIC_NOTIFICATIONS],
                                   ingest->topics[PAY_TOPIC_COMMANDS]};
@@ -64,21 +64,17 @@ static enum pay_status start(struct role *role, struct pay_err *err)
 {
     struct pay_relay_desk *desk = &role->desk;
     pay_outlet_wait_init(&desk->wait);
-    desk->value = pay_buf_make(PAY_PAYMENT_INPUT_BYTES_MAX);
-    desk->arena = pay_arena_new(ARENA_BYTES_MAX);
-    if (desk->arena == NULL) {
-        return pay_err_set(err, PAY_FATAL, 0, "start", "out of memory");
-    }
-    pay_health_check_add(pay_service_health(desk->ingest->svc), "group", ready, role);
-    const enum pay_status status = pay_codec_new(&desk->codec, err);
+    pay_health_check_add(pay_service_health(desk->desk.ingest->svc), "group", ready, role);
+    const enum pay_status status =
+        pay_desk_make(&desk->desk, desk->desk.ingest, ARENA_BYTES_MAX, err);
     return status == PAY_OK ? make_consumer(role, err) : status;
 }
 
 static enum pay_status relay_one(struct pay_relay_desk *desk, const struct pay_kafka_msg *msg,
                                  struct pay_err *err)
 {
-    pay_arena_reset(desk->arena);
-    return strcmp(msg->topic, desk->ingest->topics[PAY_TOPIC_COMMANDS]) == 0
+    pay_arena_reset(desk->desk.arena);
+    return strcmp(msg->topic, desk->desk.ingest->topics[PAY_TOPIC_COMMANDS]) == 0
                ? pay_relay_command(desk, msg, err)
                : pay_relay_notification(desk, msg, err);
 }
@@ -107,9 +103,9 @@ static enum pay_status relay_until_durable(struct role *role, const struct pay_k
             return PAY_OK;
         }
         pay_log(PAY_LOG_WARN, "batch_not_durable", PAY_F_ERR(err));
-        pay_metric_add(role->desk.ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"kafka"},
-                       1);
-        if (pay_service_wait(role->desk.ingest->svc, RETRY_PAUSE_MS)) {
+        pay_metric_add(role->desk.desk.ingest->metrics[PAY_IM_ERRORS],
+                       (const char *const[]){"kafka"}, 1);
+        if (pay_service_wait(role->desk.desk.ingest->svc, RETRY_PAUSE_MS)) {
             return PAY_RETRY; /* Not committed: it comes again. */
         }
     }
@@ -136,8 +132,8 @@ static enum pay_status turn(struct role *role, struct pay_err *err)
     atomic_store(&role->joined, pay_kafka_consumer_joined(role->consumer));
     if (status == PAY_RETRY) {
         pay_log(PAY_LOG_WARN, "poll_failed", PAY_F_ERR(err));
-        pay_metric_add(role->desk.ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"kafka"},
-                       1);
+        pay_metric_add(role->desk.desk.ingest->metrics[PAY_IM_ERRORS],
+                       (const char *const[]){"kafka"}, 1);
         return PAY_OK;
     }
     if (status == PAY_OK && count > 0) {
@@ -156,8 +152,8 @@ static void refresh(struct role *role)
 {
     if (pay_clock_mono_us() >= role->refresh_due_us) {
         role->refresh_due_us = pay_clock_mono_us() + REFRESH_US;
-        pay_ingest_refresh(role->desk.ingest);
-        pay_metric_set(role->desk.ingest->metrics[PAY_IM_LAG], NULL,
+        pay_ingest_refresh(role->desk.desk.ingest);
+        pay_metric_set(role->desk.desk.ingest->metrics[PAY_IM_LAG], NULL,
                        pay_kafka_consumer_lag_records(role->consumer));
     }
 }
@@ -168,21 +164,19 @@ static void finish(struct role *role)
     struct pay_relay_desk *desk = &role->desk;
     if (role->consumer != NULL &&
         pay_kafka_consumer_close(role->consumer,
-                                 (int)(pay_service_drain_left_ms(desk->ingest->svc) / 2),
+                                 (int)(pay_service_drain_left_ms(desk->desk.ingest->svc) / 2),
                                  &err) != PAY_OK) {
         pay_log(PAY_LOG_WARN, "group_not_left", PAY_F_ERR(&err));
     }
     role->consumer = pay_kafka_consumer_free(role->consumer);
-    desk->codec = pay_codec_free(desk->codec);
-    desk->arena = pay_arena_free(desk->arena);
-    pay_buf_free(&desk->value);
+    pay_desk_free(&desk->desk);
     pay_outlet_wait_free(&desk->wait);
 }
 
 enum pay_status pay_ingest_relay(struct pay_ingest *ingest, struct pay_err *err)
 {
     static struct role role; /* Outlives the check that /readyz calls. */
-    role = (struct role){.desk = {.ingest = ingest}};
+    role = (struct role){.desk = {.desk = {.ingest = ingest}}};
     struct pay_health_loop *loop = pay_service_loop(ingest->svc, "relay");
     enum pay_status status = start(&role, err);
     while (status == PAY_OK && pay_service_mode(ingest->svc) == PAY_SERVICE_RUNNING) {

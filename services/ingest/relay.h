@@ -13,10 +13,7 @@
 #include "services/ingest/dead.h"
 
 struct pay_relay_desk {
-    struct pay_ingest *ingest;
-    struct pay_codec *codec;
-    struct pay_arena *arena; /**< Reset by the caller before each record. */
-    struct pay_buf value;
+    struct pay_desk desk;
     struct pay_outlet_wait wait;
 };
 
@@ -28,7 +25,7 @@ PAY_MUST_CHECK enum pay_status pay_relay_notification(struct pay_relay_desk *des
 PAY_MUST_CHECK enum pay_status pay_relay_command(struct pay_relay_desk *desk,
                                                  const struct pay_kafka_msg *msg,
                                                  struct pay_err *err);
-/** @brief Produce desk->value to inputs. */
+/** @brief Produce desk->desk.value to inputs. */
 PAY_MUST_CHECK enum pay_status pay_relay_put(struct pay_relay_desk *desk, struct pay_str key,
                                              struct pay_err *err);
 /** @brief To the dead letters, counted under @p metric. */

@@ -35,8 +35,8 @@ struct order {
 
 static void count(struct pay_relay_desk *desk, const char *outcome, const char *reason)
 {
-    pay_metric_add(desk->ingest->metrics[PAY_IM_COMMANDS], (const char *const[]){outcome, reason},
-                   1);
+    pay_metric_add(desk->desk.ingest->metrics[PAY_IM_COMMANDS],
+                   (const char *const[]){outcome, reason}, 1);
 }
 
 /* The prefix keeps a signature of anything else from being one of a command. */
@@ -101,15 +101,16 @@ static enum pay_status seal_route(struct pay_relay_desk *desk, struct order *ord
 {
     const struct pay_command *command = &order->command;
     const struct pay_str bound_to =
-        pay_arena_printf(desk->arena, "params/%s/%s/%s/%zu", command->payment_id.ptr,
+        pay_arena_printf(desk->desk.arena, "params/%s/%s/%s/%zu", command->payment_id.ptr,
                          command->caller.ptr, command->command_id.ptr, route);
     struct pay_buf plain = pay_buf_make(PART_BYTES_MAX);
     enum pay_status status =
-        bound_to.ptr == NULL ? pay_err_set(err, PAY_RETRY, 0, "seal", "arena full")
-                             : pay_submit_params_encode(desk->codec, secrets, route, &plain, err);
+        bound_to.ptr == NULL
+            ? pay_err_set(err, PAY_RETRY, 0, "seal", "arena full")
+            : pay_submit_params_encode(desk->desk.codec, secrets, route, &plain, err);
     if (status == PAY_OK) {
-        status = pay_keys_seal(desk->ingest->keys, bound_to, pay_buf_bytes(&plain), desk->arena,
-                               &order->params[route], err);
+        status = pay_keys_seal(desk->desk.ingest->keys, bound_to, pay_buf_bytes(&plain),
+                               desk->desk.arena, &order->params[route], err);
     }
     if (plain.data != NULL) {
         pay_mem_wipe(plain.data, plain.len);
@@ -126,15 +127,15 @@ static enum pay_status seal_redirect(struct pay_relay_desk *desk, struct order *
     const struct pay_command_secrets only = {.salt = secrets->salt,
                                              .redirect_data = secrets->redirect_data};
     const struct pay_str bound_to =
-        pay_arena_printf(desk->arena, "redirect/%s/%s/%s", command->payment_id.ptr,
+        pay_arena_printf(desk->desk.arena, "redirect/%s/%s/%s", command->payment_id.ptr,
                          command->caller.ptr, command->command_id.ptr);
     struct pay_buf plain = pay_buf_make(PART_BYTES_MAX);
     enum pay_status status = bound_to.ptr == NULL
                                  ? pay_err_set(err, PAY_RETRY, 0, "seal", "arena full")
-                                 : pay_command_secrets_encode(desk->codec, &only, &plain, err);
+                                 : pay_command_secrets_encode(desk->desk.codec, &only, &plain, err);
     if (status == PAY_OK) {
-        status = pay_keys_seal(desk->ingest->keys, bound_to, pay_buf_bytes(&plain), desk->arena,
-                               &order->redirect, err);
+        status = pay_keys_seal(desk->desk.ingest->keys, bound_to, pay_buf_bytes(&plain),
+                               desk->desk.arena, &order->redirect, err);
     }
     if (plain.data != NULL) {
         pay_mem_wipe(plain.data, plain.len);
@@ -151,8 +152,8 @@ static enum pay_status seal(struct pay_relay_desk *desk, struct order *order,
     if (order->secrets.ptr == NULL) {
         return PAY_OK;
     }
-    enum pay_status status =
-        pay_command_secrets_decode(desk->codec, order->secrets, desk->arena, &secrets, err);
+    enum pay_status status = pay_command_secrets_decode(desk->desk.codec, order->secrets,
+                                                        desk->desk.arena, &secrets, err);
     if (status == PAY_REJECT) {
         *ret_refusal = "SECRETS_MALFORMED";
         return PAY_OK;
@@ -164,7 +165,7 @@ static enum pay_status seal(struct pay_relay_desk *desk, struct order *order,
     }
     if (status == PAY_OK) {
         order->params =
-            pay_arena_array(desk->arena, secrets.param_count + 1, sizeof *order->params);
+            pay_arena_array(desk->desk.arena, secrets.param_count + 1, sizeof *order->params);
         order->param_count = secrets.param_count;
         status =
             order->params == NULL ? pay_err_set(err, PAY_RETRY, 0, "seal", "arena full") : PAY_OK;
@@ -186,8 +187,8 @@ static enum pay_status put(struct pay_relay_desk *desk, const struct order *orde
     char input_id[PAY_ULID_LEN + 1];
     uint8_t fingerprint[8];
     uint64_t writer = 0;
-    enum pay_status status =
-        pay_codec_fingerprint_of(desk->codec, PAY_RECORD_COMMAND, order->msg->value, &writer, err);
+    enum pay_status status = pay_codec_fingerprint_of(desk->desk.codec, PAY_RECORD_COMMAND,
+                                                      order->msg->value, &writer, err);
     if (status != PAY_OK) {
         return PAY_RETRY; /* It was decoded a moment ago. */
     }
@@ -212,8 +213,8 @@ static enum pay_status put(struct pay_relay_desk *desk, const struct order *orde
         .received_at_us = pay_clock_wall_us(),
         .traceparent = order->command.traceparent,
     };
-    pay_buf_reset(&desk->value);
-    status = pay_payment_input_encode(desk->codec, &input, &desk->value, err);
+    pay_buf_reset(&desk->desk.value);
+    status = pay_payment_input_encode(desk->desk.codec, &input, &desk->desk.value, err);
     if (status != PAY_OK) {
         return status;
     }
@@ -265,8 +266,8 @@ static enum pay_status relay_signed(struct pay_relay_desk *desk, struct order *o
     if (!signature_holds(order, key)) {
         return dead(desk, order, PAY_DEAD_SIGNATURE, "the signature is not of these bytes", err);
     }
-    const enum pay_status status =
-        pay_command_decode(desk->codec, order->msg->value, desk->arena, &order->command, err);
+    const enum pay_status status = pay_command_decode(desk->desk.codec, order->msg->value,
+                                                      desk->desk.arena, &order->command, err);
     if (status == PAY_REJECT) {
         const struct pay_err why = *err;
         return dead(desk, order, pay_dead_reason_of_code(why.code), why.text, err);
@@ -284,20 +285,20 @@ static enum pay_status relay_signed(struct pay_relay_desk *desk, struct order *o
 enum pay_status pay_relay_command(struct pay_relay_desk *desk, const struct pay_kafka_msg *msg,
                                   struct pay_err *err)
 {
-    struct order *order = pay_arena_alloc(desk->arena, sizeof *order);
+    struct order *order = pay_arena_alloc(desk->desk.arena, sizeof *order);
     if (order == NULL) {
         return pay_err_set(err, PAY_RETRY, 0, "command", "arena full");
     }
     order->msg = msg;
-    order->key_id =
-        pay_arena_str(desk->arena, pay_kafka_headers_get_str(&msg->headers, PAY_HEADER_KEY_ID));
+    order->key_id = pay_arena_str(desk->desk.arena,
+                                  pay_kafka_headers_get_str(&msg->headers, PAY_HEADER_KEY_ID));
     order->signature = pay_kafka_headers_get(&msg->headers, PAY_HEADER_SIGNATURE);
     order->secrets = pay_kafka_headers_get(&msg->headers, PAY_HEADER_SECRETS);
     if (order->key_id.ptr == NULL || order->signature.ptr == NULL || msg->value.ptr == NULL) {
         count(desk, "junk", "UNSIGNED");
         return PAY_OK;
     }
-    const struct pay_accounts *accounts = pay_accounts_acquire(desk->ingest->accounts);
+    const struct pay_accounts *accounts = pay_accounts_acquire(desk->desk.ingest->accounts);
     const enum pay_status status = relay_signed(desk, order, accounts, err);
     pay_accounts_release(accounts);
     return status;

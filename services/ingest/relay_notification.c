@@ -14,26 +14,25 @@
 enum pay_status pay_relay_put(struct pay_relay_desk *desk, struct pay_str key, struct pay_err *err)
 {
     const struct pay_outlet_record record = {
-        .topic = desk->ingest->topics[PAY_TOPIC_INPUTS],
+        .topic = desk->desk.ingest->topics[PAY_TOPIC_INPUTS],
         .key = key,
-        .value = pay_buf_bytes(&desk->value),
+        .value = pay_buf_bytes(&desk->desk.value),
     };
-    return pay_outlet_wait_put(&desk->wait, desk->ingest->outlet, &record, err);
+    return pay_outlet_wait_put(&desk->wait, desk->desk.ingest->outlet, &record, err);
 }
 
 enum pay_status pay_relay_dead(struct pay_relay_desk *desk, const struct pay_kafka_msg *msg,
                                enum pay_ingest_metric metric, enum pay_dead_reason reason,
                                const char *text, struct pay_err *err)
 {
-    pay_metric_add(desk->ingest->metrics[metric],
+    pay_metric_add(desk->desk.ingest->metrics[metric],
                    (const char *const[]){"dead", pay_dead_reason_name(reason)}, 1);
-    return pay_dead_put(desk->ingest, desk->codec, desk->arena, msg, reason, text, &desk->wait,
-                        err);
+    return pay_dead_put(&desk->desk, msg, reason, text, &desk->wait, err);
 }
 
 static void count(struct pay_relay_desk *desk, const char *outcome, const char *reason)
 {
-    pay_metric_add(desk->ingest->metrics[PAY_IM_NOTIFICATIONS],
+    pay_metric_add(desk->desk.ingest->metrics[PAY_IM_NOTIFICATIONS],
                    (const char *const[]){outcome, reason}, 1);
 }
 
@@ -76,11 +75,11 @@ static enum pay_status keep_refused(struct pay_relay_desk *desk, const struct pa
         .received_at_us = from->received_at_us,
         .traceparent = from->traceparent,
     };
-    enum pay_status status = pay_keys_seal_evidence(
-        desk->ingest->keys, &input, from->body, PAY_STR("none"), desk->arena, &input.evidence, err);
+    enum pay_status status = pay_keys_seal_evidence(desk->desk.ingest->keys, &input, from->body,
+                                                    PAY_STR("none"), desk->desk.arena, err);
     if (status == PAY_OK) {
-        pay_buf_reset(&desk->value);
-        status = pay_payment_input_encode(desk->codec, &input, &desk->value, err);
+        pay_buf_reset(&desk->desk.value);
+        status = pay_payment_input_encode(desk->desk.codec, &input, &desk->desk.value, err);
     }
     if (status == PAY_OK) {
         count(desk, "refused", code);
@@ -96,9 +95,7 @@ static enum pay_status put_items(struct pay_relay_desk *desk, const struct pay_c
 {
     enum pay_status status = PAY_OK;
     for (size_t i = 0; status == PAY_OK && i < callback->items.count; i++) {
-        pay_buf_reset(&desk->value);
-        status = pay_callback_input(desk->ingest, desk->codec, desk->arena, callback, i,
-                                    &desk->value, err);
+        status = pay_callback_input(&desk->desk, callback, i, err);
         if (status == PAY_OK) {
             status = pay_relay_put(desk, callback->items.items[i].partition_key, err);
         }
@@ -119,10 +116,10 @@ static enum pay_status relay_for(struct pay_relay_desk *desk, const struct pay_k
     struct pay_callback callback = {.account = account,
                                     .received_at_us = from->received_at_us,
                                     .traceparent = from->traceparent};
-    if (!fill_raw(from, desk->arena, &callback.raw)) {
+    if (!fill_raw(from, desk->desk.arena, &callback.raw)) {
         return pay_err_set(err, PAY_RETRY, 0, "notification", "arena full");
     }
-    const enum pay_status status = pay_callback_read(&callback, desk->arena, err);
+    const enum pay_status status = pay_callback_read(&callback, desk->desk.arena, err);
     if (status == PAY_REJECT) {
         return keep_refused(desk, msg, from, pay_psp_refusal_code(callback.reason), err);
     }
@@ -134,7 +131,7 @@ enum pay_status pay_relay_notification(struct pay_relay_desk *desk, const struct
 {
     struct pay_raw_notification from;
     enum pay_status status =
-        pay_raw_notification_decode(desk->codec, msg->value, desk->arena, &from, err);
+        pay_raw_notification_decode(desk->desk.codec, msg->value, desk->desk.arena, &from, err);
     if (status == PAY_REJECT) {
         const struct pay_err why = *err;
         return pay_relay_dead(desk, msg, PAY_IM_NOTIFICATIONS, pay_dead_reason_of_code(why.code),
@@ -143,7 +140,7 @@ enum pay_status pay_relay_notification(struct pay_relay_desk *desk, const struct
     if (status != PAY_OK) {
         return status;
     }
-    const struct pay_accounts *accounts = pay_accounts_acquire(desk->ingest->accounts);
+    const struct pay_accounts *accounts = pay_accounts_acquire(desk->desk.ingest->accounts);
     status = relay_for(desk, msg, &from, pay_accounts_account(accounts, from.psp_account), err);
     pay_accounts_release(accounts);
     return status;

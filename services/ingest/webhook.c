@@ -108,9 +108,7 @@ static void free_threads(struct pay_webhook *webhook)
     while (webhook->threads != NULL) {
         struct pay_webhook_thread *thread = webhook->threads;
         webhook->threads = thread->next;
-        (void)pay_codec_free(thread->codec);
-        (void)pay_arena_free(thread->arena);
-        pay_buf_free(&thread->value);
+        pay_desk_free(&thread->desk);
         (void)pay_redis_free(thread->redis);
         pay_mem_free(thread);
     }

@@ -61,9 +61,7 @@ struct pay_webhook_rate {
 
 /** What one HTTP thread has for itself. */
 struct pay_webhook_thread {
-    struct pay_codec *codec;
-    struct pay_arena *arena;
-    struct pay_buf value;
+    struct pay_desk desk;
     struct pay_redis *redis; /**< NULL: no Redis configured. */
     struct pay_webhook_thread *next;
 };

@@ -135,12 +135,8 @@ bool pay_webhook_head(void *ctx, const struct pay_http_view *view,
 static enum pay_status make_thread(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
                                    struct pay_err *err)
 {
-    mine->value = pay_buf_make(PAY_PAYMENT_INPUT_BYTES_MAX);
-    mine->arena = pay_arena_new(ARENA_BYTES_MAX);
-    if (mine->arena == NULL) {
-        return pay_err_set(err, PAY_RETRY, 0, "thread", "out of memory");
-    }
-    const enum pay_status status = pay_codec_new(&mine->codec, err);
+    const enum pay_status status =
+        pay_desk_make(&mine->desk, webhook->ingest, ARENA_BYTES_MAX, err);
     return status == PAY_OK ? pay_webhook_redis(webhook, &mine->redis, err) : status;
 }
 
@@ -148,7 +144,7 @@ static struct pay_webhook_thread *my_thread(struct pay_webhook *webhook)
 {
     struct pay_webhook_thread *mine = pthread_getspecific(webhook->thread_key);
     if (mine != NULL) {
-        pay_arena_reset(mine->arena);
+        pay_arena_reset(mine->desk.arena);
         return mine;
     }
     struct pay_err err = {.status = PAY_OK};
@@ -292,16 +288,14 @@ static enum pay_status produce_item(struct pay_webhook *webhook, struct pay_webh
                                     const struct pay_callback *callback, size_t item,
                                     struct pay_webhook_call *call, struct pay_err *err)
 {
-    pay_buf_reset(&mine->value);
-    enum pay_status status = pay_callback_input(webhook->ingest, mine->codec, mine->arena, callback,
-                                                item, &mine->value, err);
+    enum pay_status status = pay_callback_input(&mine->desk, callback, item, err);
     if (status != PAY_OK) {
         return status;
     }
     const struct pay_outlet_record record = {
         .topic = webhook->ingest->topics[PAY_TOPIC_INPUTS],
         .key = callback->items.items[item].partition_key,
-        .value = pay_buf_bytes(&mine->value),
+        .value = pay_buf_bytes(&mine->desk.value),
     };
     atomic_fetch_add(&call->waiting, 1);
     status = pay_outlet_put(webhook->ingest->outlet, &record, &call->ticket, err);
@@ -374,11 +368,11 @@ static void handle_for(struct pay_webhook *webhook, struct pay_http_request *req
     struct pay_err err = {.status = PAY_OK};
     struct pay_webhook_thread *mine = my_thread(webhook);
     struct pay_callback callback = {.account = account, .received_at_us = view->received_at_us};
-    if (mine == NULL || !fill_raw(view, mine->arena, &callback)) {
+    if (mine == NULL || !fill_raw(view, mine->desk.arena, &callback)) {
         refuse(webhook, req, account, PAY_PSP_UNAVAILABLE);
         return;
     }
-    const enum pay_status status = pay_callback_read(&callback, mine->arena, &err);
+    const enum pay_status status = pay_callback_read(&callback, mine->desk.arena, &err);
     if (status == PAY_REJECT) {
         const char *reason = pay_psp_reason_name(callback.reason);
         pay_metric_add(webhook->ingest->metrics[PAY_IM_SIGNATURE],

@@ -39,25 +39,43 @@ static enum pay_psp_outcome strict_outcome(struct pay_webhook *webhook,
     return fits(call, &attempt) ? PAY_PSP_DURABLE : PAY_PSP_MISMATCH;
 }
 
+struct key_batch {
+    struct pay_str keys[PAY_REDIS_KEYS_MAX];
+    size_t count;
+};
+
+/* Not set: the inbox decides, as without Redis. */
+static void flush(struct pay_webhook *webhook, struct key_batch *batch)
+{
+    if (batch->count > 0) {
+        (void)pay_redis_set_many(webhook->redis, batch->keys, batch->count, PAY_STR("1"),
+                                 webhook->ingest->cfg->dedupe_ttl_ms);
+        batch->count = 0;
+    }
+}
+
+static void add_keys(struct pay_webhook *webhook, const struct pay_webhook_call *call,
+                     struct key_batch *batch)
+{
+    for (size_t i = 0; i < call->key_count; i++) {
+        if (batch->count == PAY_REDIS_KEYS_MAX) {
+            flush(webhook, batch);
+        }
+        batch->keys[batch->count++] = pay_str_of(call->keys[i]);
+    }
+}
+
 static void set_keys(struct pay_webhook *webhook, struct pay_webhook_call *const *calls,
                      size_t call_count)
 {
-    struct pay_str keys[PAY_REDIS_KEYS_MAX];
-    size_t count = 0;
-    for (size_t i = 0; webhook->redis != NULL && i < call_count; i++) {
-        for (size_t j = 0; j < calls[i]->key_count; j++) {
-            keys[count++] = pay_str_of(calls[i]->keys[j]);
-            if (count == PAY_REDIS_KEYS_MAX) {
-                (void)pay_redis_set_many(webhook->redis, keys, count, PAY_STR("1"),
-                                         webhook->ingest->cfg->dedupe_ttl_ms);
-                count = 0;
-            }
-        }
+    struct key_batch batch = {.count = 0};
+    if (webhook->redis == NULL) {
+        return;
     }
-    if (count > 0) { /* Not set: the inbox decides, as without Redis. */
-        (void)pay_redis_set_many(webhook->redis, keys, count, PAY_STR("1"),
-                                 webhook->ingest->cfg->dedupe_ttl_ms);
+    for (size_t i = 0; i < call_count; i++) {
+        add_keys(webhook, calls[i], &batch);
     }
+    flush(webhook, &batch);
 }
 
 static size_t take_batch(struct pay_webhook *webhook, struct pay_webhook_call **calls)
@@ -79,17 +97,23 @@ static size_t take_batch(struct pay_webhook *webhook, struct pay_webhook_call **
     return count;
 }
 
+static void answer_strict(struct pay_webhook *webhook, struct pay_webhook_call *const *calls,
+                          size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (calls[i]->req != NULL) {
+            pay_webhook_answer(webhook, calls[i], strict_outcome(webhook, calls[i]));
+        }
+    }
+}
+
 static void *run(void *arg)
 {
     struct pay_webhook *webhook = arg;
     struct pay_webhook_call *calls[PAY_WEBHOOK_BATCH_MAX];
     size_t count = 0;
     while ((count = take_batch(webhook, calls)) > 0) { /* 0: stopping, and nothing is left. */
-        for (size_t i = 0; i < count; i++) {
-            if (calls[i]->req != NULL) {
-                pay_webhook_answer(webhook, calls[i], strict_outcome(webhook, calls[i]));
-            }
-        }
+        answer_strict(webhook, calls, count);
         set_keys(webhook, calls, count);
         for (size_t i = 0; i < count; i++) {
             pay_mem_free(calls[i]);

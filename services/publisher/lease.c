@@ -63,8 +63,7 @@ static enum pay_status take(struct pay_publisher *pub, size_t want, int64_t unti
     struct pay_relay_lease taken[PAY_RELAY_SHARDS_MAX];
     size_t count = 0;
     const enum pay_status status =
-        pay_relay_take(&pub->relay, pub->cfg->common.instance_id, (int)pub->cfg->lease_ms,
-                       pub->shard_count, want, taken, &count, err);
+        pay_relay_take(&pub->relay, pub->shard_count, want, taken, &count, err);
     for (size_t i = 0; status == PAY_OK && i < count; i++) {
         struct pay_shard *shard = &pub->shards[taken[i].shard];
         shard->held = true;
@@ -88,7 +87,7 @@ static enum pay_status give_back(struct pay_publisher *pub, size_t surplus, stru
         if (!shard->held || shard->window.in_flight > 0) {
             continue;
         }
-        status = pay_relay_release(&pub->relay, pub->cfg->common.instance_id, shard->lease, err);
+        status = pay_relay_release(&pub->relay, shard->lease, err);
         pay_publisher_drop_shard(pub, shard);
         surplus--;
         pay_log(PAY_LOG_INFO, "lease_given_back", PAY_F_INT("shard", i));
@@ -98,17 +97,15 @@ static enum pay_status give_back(struct pay_publisher *pub, size_t surplus, stru
 
 enum pay_status pay_publisher_lease(struct pay_publisher *pub, struct pay_err *err)
 {
-    const char *me = pub->cfg->common.instance_id;
-    const int ttl_ms = (int)pub->cfg->lease_ms;
     /* Counted from before the statement, and shorter by a tenth: we stop before others may start.
      */
-    const int64_t until_us = pay_clock_mono_us() + (int64_t)ttl_ms * 900;
+    const int64_t until_us = pay_clock_mono_us() + pub->cfg->lease_ms * 900;
     struct pay_relay_lease leases[PAY_RELAY_SHARDS_MAX];
     size_t count = held_leases(pub, leases);
 
-    enum pay_status status = pay_relay_join(&pub->relay, me, ttl_ms, &pub->members, err);
+    enum pay_status status = pay_relay_join(&pub->relay, &pub->members, err);
     if (status == PAY_OK && count > 0) {
-        status = pay_relay_renew(&pub->relay, me, ttl_ms, leases, &count, err);
+        status = pay_relay_renew(&pub->relay, leases, &count, err);
         if (status == PAY_OK) {
             keep(pub, leases, count, until_us);
         }
@@ -131,13 +128,12 @@ enum pay_status pay_publisher_leave(struct pay_publisher *pub, struct pay_err *e
     for (int i = 0; i < pub->shard_count && status == PAY_OK; i++) {
         struct pay_shard *shard = &pub->shards[i];
         if (shard->held) {
-            status =
-                pay_relay_release(&pub->relay, pub->cfg->common.instance_id, shard->lease, err);
+            status = pay_relay_release(&pub->relay, shard->lease, err);
             pay_publisher_drop_shard(pub, shard);
         }
     }
     if (status == PAY_OK) {
-        status = pay_relay_leave(&pub->relay, pub->cfg->common.instance_id, err);
+        status = pay_relay_leave(&pub->relay, err);
     }
     return status;
 }

@@ -75,7 +75,8 @@ static enum pay_status make_pg(struct pay_publisher *pub, struct pay_err *err)
     };
     enum pay_status status = pay_pg_new(&options, &pub->pg, err);
     if (status == PAY_OK) {
-        status = pay_relay_init(&pub->relay, pub->pg, err);
+        status =
+            pay_relay_init(&pub->relay, pub->pg, common->instance_id, (int)pub->cfg->lease_ms, err);
     }
     return status;
 }

@@ -94,9 +94,10 @@ static enum pay_status read_ranges(struct pay_publisher *pub, bool sweep, size_t
         return pay_err_set(err, PAY_RETRY, 0, "sweep", "out of memory");
     }
     const size_t skipped = sweep ? ids_in_hand(pub, skip, SKIP_IDS_MAX) : 0;
+    const struct pay_relay_request request = {ranges, count, skip, skipped,
+                                              (int)pub->cfg->read_rows_max};
     struct pay_pg_result *rows = NULL;
-    enum pay_status status = pay_relay_read(&pub->relay, ranges, count, skip, skipped,
-                                            (int)pub->cfg->read_rows_max, &rows, err);
+    enum pay_status status = pay_relay_read(&pub->relay, &request, &rows, err);
     if (status == PAY_OK) {
         *ret_rows = pay_pg_rows(rows);
         status = take_rows(pub, rows, err);
@@ -170,8 +171,8 @@ static enum pay_status delete_delivered(struct pay_publisher *pub, struct pay_sh
         return PAY_OK;
     }
     int64_t deleted = 0;
-    const enum pay_status status = pay_relay_delete(&pub->relay, pub->cfg->common.instance_id,
-                                                    shard->lease, ids, count, &deleted, err);
+    const enum pay_status status =
+        pay_relay_delete(&pub->relay, shard->lease, ids, count, &deleted, err);
     if (status == PAY_OK && deleted == 0) {
         pay_log(PAY_LOG_WARN, "fenced", PAY_F_INT("shard", shard->lease.shard));
         pay_metric_add(pub->metrics[PAY_PM_FENCED], NULL, 1);
@@ -188,11 +189,15 @@ static enum pay_status write_refusal(struct pay_publisher *pub, const struct pay
     const struct pay_backoff backoff = {pub->cfg->refuse_first_ms, pub->cfg->refuse_max_ms};
     uint64_t random = 0;
     pay_mem_random(&random, sizeof random);
-    const int delay_ms = (int)pay_backoff_ms(&backoff, (unsigned)row->attempts, random);
+    const struct pay_relay_refusal refusal = {
+        .lease = shard->lease,
+        .id = row->id,
+        .reason = row->reason,
+        .delay_ms = (int)pay_backoff_ms(&backoff, (unsigned)row->attempts, random),
+        .attempts_max = (int)pub->cfg->refusals_max,
+    };
     bool dead = false;
-    const enum pay_status status =
-        pay_relay_refuse(&pub->relay, pub->cfg->common.instance_id, shard->lease, row->id,
-                         row->reason, delay_ms, (int)pub->cfg->refusals_max, &dead, err);
+    const enum pay_status status = pay_relay_refuse(&pub->relay, &refusal, &dead, err);
     if (status == PAY_OK) {
         pay_metric_add(pub->metrics[PAY_PM_REFUSED], (const char *const[]){row->reason}, 1);
         pay_log(PAY_LOG_WARN, dead ? "outbox_dead" : "outbox_refused",
