@@ -35,7 +35,7 @@ static enum pay_status conclude(struct pay_psp_worker *worker, const struct pay_
                                 const struct pay_psp_request_job *as,
                                 const struct pay_psp_call *call, struct pay_err *err)
 {
-    pay_psp_count(worker, work, pay_http_delivery_name(call->result.delivery));
+    pay_psp_job_count(worker, work, pay_http_delivery_name(call->result.delivery));
     pay_psp_outcome_reset(worker);
     const enum pay_status status = pay_psp_outcome_read(worker, work, as, call, err);
     return status == PAY_OK
@@ -144,7 +144,7 @@ static enum pay_status ask(struct pay_psp_worker *worker, struct pay_psp_work *w
         return status;
     }
     if (how == PAY_QUERY_BY_NONE) {
-        pay_psp_count(worker, work, "nothing_to_ask");
+        pay_psp_job_count(worker, work, "nothing_to_ask");
         return PAY_OK;
     }
     return ask_by(worker, work, how, err);
@@ -156,7 +156,7 @@ enum pay_status pay_psp_ask(struct pay_psp_worker *worker, struct pay_psp_work *
                             struct pay_err *err)
 {
     if (work->task->shed || work->job.not_after_us < pay_clock_wall_us()) {
-        pay_psp_count(worker, work, "dropped");
+        pay_psp_job_count(worker, work, "dropped");
         return PAY_OK;
     }
     enum pay_status status = work->job.kind == PAY_JOB_CANCEL
@@ -165,7 +165,7 @@ enum pay_status pay_psp_ask(struct pay_psp_worker *worker, struct pay_psp_work *
     if (status != PAY_OK && pay_service_mode(worker->ingest->svc) == PAY_SERVICE_RUNNING) {
         pay_log(PAY_LOG_WARN, "query_failed", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_ERR(err));
-        pay_psp_count(worker, work, "failed");
+        pay_psp_job_count(worker, work, "failed");
         status = PAY_OK;
     }
     return status;

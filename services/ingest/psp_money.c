@@ -201,7 +201,7 @@ static enum pay_status conclude(struct pay_psp_worker *worker, const struct pay_
 static enum pay_status give_up(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                                int send_no, enum pay_failure_class failure, struct pay_err *err)
 {
-    pay_psp_count(worker, work, "not_sent");
+    pay_psp_job_count(worker, work, "not_sent");
     pay_psp_outcome_reset(worker);
     const enum pay_status status =
         pay_psp_outcome_local(worker, work, send_no, PAY_PSP_RESULT_NOT_SENT, failure, err);
@@ -298,7 +298,7 @@ static enum pay_status try_once(struct pay_psp_worker *worker, const struct pay_
             status = give_up(worker, work, gate->send_no, PAY_FAILURE_NOT_SENT, err);
         }
     } else {
-        pay_psp_count(worker, work, pay_http_delivery_name(call.result.delivery));
+        pay_psp_job_count(worker, work, pay_http_delivery_name(call.result.delivery));
         status = conclude(worker, work, &call, err);
     }
     pay_http_result_free(&call.result);
@@ -317,7 +317,7 @@ static enum pay_status produce_stored(struct pay_psp_worker *worker,
         pay_arena_printf(worker->arena, "outcome/%s", work->job.job_id.ptr)};
     const enum pay_status status =
         pay_keys_open_sealed(worker->ingest->keys, &sealed, worker->arena, &outcome, err);
-    pay_psp_count(worker, work, "stored");
+    pay_psp_job_count(worker, work, "stored");
     return status == PAY_OK ? pay_psp_outcome_produce(worker, work, outcome, err) : status;
 }
 
@@ -325,7 +325,7 @@ static enum pay_status produce_stored(struct pay_psp_worker *worker,
 static enum pay_status say_unknown(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                                    const struct pay_store_gate_state *state, struct pay_err *err)
 {
-    pay_psp_count(worker, work, "sending_elsewhere");
+    pay_psp_job_count(worker, work, "sending_elsewhere");
     pay_psp_outcome_reset(worker);
     enum pay_status status = pay_psp_outcome_local(worker, work, state->sends,
                                                    PAY_PSP_RESULT_SUBMITTED, PAY_FAILURE_NONE, err);

@@ -13,8 +13,8 @@
 #define ARENA_BYTES_MAX ((size_t)16 * 1024 * 1024)
 #define OUTCOME_BYTES_MAX ((size_t)1536 * 1024)
 
-void pay_psp_count(struct pay_psp_worker *worker, const struct pay_psp_work *work,
-                   const char *outcome)
+void pay_psp_job_count(struct pay_psp_worker *worker, const struct pay_psp_work *work,
+                       const char *outcome)
 {
     pay_metric_add(worker->ingest->metrics[PAY_IM_JOBS],
                    (const char *const[]){work->job.psp_account.ptr,
@@ -216,7 +216,7 @@ static enum pay_status run_work(struct pay_psp_worker *worker, struct pay_psp_wo
     set_request_job(work);
     if (work->account == NULL || strcmp(work->account->adapter->name, work->job.psp.ptr) != 0) {
         /* Money: its gate stays unsent and its deadline closes it. The operator sees the count. */
-        pay_psp_count(worker, work, "unknown_account");
+        pay_psp_job_count(worker, work, "unknown_account");
         return pay_err_set(err, PAY_REJECT, PAY_DEAD_UNKNOWN_ACCOUNT, "account",
                            "'%s' is not in the accounts file", work->job.psp_account.ptr);
     }

@@ -110,7 +110,7 @@ struct pay_bytes pay_psp_outcome_bytes(const struct pay_psp_worker *worker);
  * ending. */
 PAY_MUST_CHECK enum pay_status pay_psp_store(struct pay_psp_worker *worker, struct pay_err *err);
 /** @brief Count what became of a job. */
-void pay_psp_count(struct pay_psp_worker *worker, const struct pay_psp_work *work,
-                   const char *outcome);
+void pay_psp_job_count(struct pay_psp_worker *worker, const struct pay_psp_work *work,
+                       const char *outcome);
 
 #endif /* PAY_INGEST_PSP_WORKER_H */
