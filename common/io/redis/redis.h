@@ -36,10 +36,11 @@ struct pay_redis_options {
     const char *url; /**< redis://host:port/db or rediss://...; an IPv6 host in brackets. */
     const char *password_file; /**< NULL or "": none. */
     const char *user;          /**< ACL user for the password; NULL: the default user. */
-    const char *ca_file;       /**< rediss only; NULL: the system's. */
-    int budget_ms;             /**< 0: 4. For a whole call. */
-    int breaker_failures;      /**< 0: 5. So many in a row open the breaker. */
-    int breaker_open_ms;       /**< 0: 1000. */
+    const char
+        *ca_file;  /**< rediss only; NULL: the system's. hiredis checks who signed, not the name. */
+    int budget_ms; /**< 0: 4. For a whole call. */
+    int breaker_failures; /**< 0: 5. So many in a row open the breaker. */
+    int breaker_open_ms;  /**< 0: 1000. */
 };
 
 struct pay_redis_stats {

@@ -18,6 +18,12 @@
 
 #define DEADLINE_US INT64_C(20000000)
 
+static const char *server(void)
+{
+    /* Nobody sets it while we run. NOLINTNEXTLINE(concurrency-mt-unsafe) */
+    return getenv("PAYFACT_TEST_REDIS");
+}
+
 struct world {
     struct pay_redis *redis;
     char prefix[32];
@@ -31,7 +37,7 @@ static struct pay_redis *make(int db, const char *user, const char *password_fil
     const struct pay_redis_options options = {
         .url = url, .budget_ms = 1000, .user = user, .password_file = password_file};
 
-    (void)snprintf(url, sizeof url, "redis://%s/%d", getenv("PAYFACT_TEST_REDIS"), db);
+    (void)snprintf(url, sizeof url, "redis://%s/%d", server(), db);
     if (pay_redis_new(&options, &redis, &err) != PAY_OK) {
         (void)fprintf(stderr, "%s: %s\n", err.op, err.text);
     }
@@ -43,7 +49,7 @@ static int setup(void **state)
     struct world *world = calloc(1, sizeof *world);
 
     *state = world;
-    if (getenv("PAYFACT_TEST_REDIS") == NULL) {
+    if (server() == NULL) {
         (void)fprintf(stderr, "PAYFACT_TEST_REDIS is not set: give host:port of a test server\n");
         return 1;
     }

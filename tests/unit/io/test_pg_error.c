@@ -65,12 +65,10 @@ static void each_sqlstate_has_its_class(void **state)
         const struct row *row = &rows[i];
         struct pay_pg_class got = pay_pg_classify(row->sqlstate, row->constraint);
 
-        if (got.status != row->status || got.kind != row->kind || got.alert != row->alert) {
-            fail_msg("%s with constraint '%s': got %s %s",
-                     row->sqlstate != NULL ? row->sqlstate : "NULL",
-                     row->constraint != NULL ? row->constraint : "", pay_status_name(got.status),
-                     pay_pg_kind_name(got.kind));
-        }
+        print_message("%s\n", row->sqlstate != NULL ? row->sqlstate : "(none)");
+        assert_int_equal(got.status, row->status);
+        assert_int_equal(got.kind, row->kind);
+        assert_int_equal(got.alert, row->alert);
     }
 }
 
