@@ -16,9 +16,9 @@ static const void *find(const void *rows, size_t count, size_t size, struct pay_
     while (id.ptr != NULL && low < high) {
         const size_t middle = low + (high - low) / 2;
         const void *row = (const char *)rows + middle * size;
-        const char *const *name = row;
-        const size_t len = strlen(*name);
-        const int order = memcmp(id.ptr, *name, id.len < len ? id.len : len);
+        const struct pay_row_head *head = row;
+        const size_t len = strlen(head->id);
+        const int order = memcmp(id.ptr, head->id, id.len < len ? id.len : len);
         if (order == 0 && id.len == len) {
             return row;
         }
@@ -187,21 +187,21 @@ static const struct pay_account *own_account(const struct pay_accounts *accounts
 
 static const char *chosen_routes(const struct pay_accounts *accounts,
                                  const struct pay_merchant *merchant,
-                                 const struct pay_route_choice *choices, size_t count,
-                                 struct pay_route *routes)
+                                 const struct pay_route_wish *wish, struct pay_route *routes)
 {
-    if (count > PAY_ROUTES_MAX) {
+    if (wish->count > PAY_ROUTES_MAX) {
         return "LIMIT";
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct pay_account *account = own_account(accounts, merchant, &choices[i]);
+    for (size_t i = 0; i < wish->count; i++) {
+        const struct pay_route_choice *choice = &wish->choices[i];
+        const struct pay_account *account = own_account(accounts, merchant, choice);
         if (account == NULL) {
             return "UNKNOWN_ROUTE";
         }
-        if (!is_method(choices[i].method)) {
+        if (!is_method(choice->method)) {
             return "BAD_METHOD";
         }
-        set_route(&routes[i], account, choices[i].method, choices[i].failover_on_not_found);
+        set_route(&routes[i], account, choice->method, choice->failover_on_not_found);
     }
     return NULL;
 }
@@ -233,18 +233,17 @@ static const char *default_routes(const struct pay_accounts *accounts,
 }
 
 const char *pay_accounts_routes(const struct pay_accounts *accounts, struct pay_str merchant_id,
-                                const struct pay_route_choice *choices, size_t choice_count,
-                                struct pay_money amount, struct pay_route *ret_routes,
+                                const struct pay_route_wish *wish, struct pay_route *ret_routes,
                                 size_t *ret_count)
 {
     const struct pay_merchant *merchant = pay_accounts_merchant(accounts, merchant_id);
     if (merchant == NULL) {
         return "UNKNOWN_MERCHANT";
     }
-    size_t count = choice_count;
-    const char *refusal = choice_count > 0
-                              ? chosen_routes(accounts, merchant, choices, choice_count, ret_routes)
-                              : default_routes(accounts, merchant, amount, ret_routes, &count);
+    size_t count = wish->count;
+    const char *refusal =
+        wish->count > 0 ? chosen_routes(accounts, merchant, wish, ret_routes)
+                        : default_routes(accounts, merchant, wish->amount, ret_routes, &count);
     if (refusal == NULL) {
         *ret_count = count;
     }

@@ -23,7 +23,7 @@
 #include "common/crypto/ed25519.h"
 #include "common/psp/adapter.h"
 
-#define PAY_ACCOUNTS_FILE_BYTES_MAX (4 * 1024 * 1024)
+#define PAY_ACCOUNTS_FILE_BYTES_MAX 4194304
 #define PAY_ACCOUNTS_MERCHANTS_MAX 4096
 #define PAY_ACCOUNTS_ACCOUNTS_MAX 4096
 #define PAY_ACCOUNTS_PRINCIPALS_MAX 1024
@@ -190,18 +190,23 @@ struct pay_currency_limit pay_merchant_refund_threshold(const struct pay_merchan
 /** @brief write_path: does this payment get jobs, or is it only decided and recorded? */
 bool pay_merchant_writes(const struct pay_merchant *merchant, struct pay_str payment_id);
 
+/** What a command asks for. */
+struct pay_route_wish {
+    const struct pay_route_choice *choices; /**< Its routes, in its order. */
+    size_t count;                           /**< 0: the merchant's defaults for the amount. */
+    struct pay_money amount;
+};
+
 /**
  * @brief The command's routes, or the merchant's default routes for that money, with traits.
  *
- * @param choices     the command's routes in its order; count 0: the defaults.
  * @param ret_routes  array of PAY_ROUTES_MAX; `paused` is left false: the store knows it.
  * @return NULL when fine, else a static reason and *ret_count is untouched: UNKNOWN_MERCHANT,
  *         UNKNOWN_ROUTE (no such account, of another merchant or PSP: they look the same),
  *         NO_ROUTE (no default fits), LIMIT (more than PAY_ROUTES_MAX), BAD_METHOD.
  */
 const char *pay_accounts_routes(const struct pay_accounts *accounts, struct pay_str merchant_id,
-                                const struct pay_route_choice *choices, size_t choice_count,
-                                struct pay_money amount, struct pay_route *ret_routes,
+                                const struct pay_route_wish *wish, struct pay_route *ret_routes,
                                 size_t *ret_count);
 
 #endif /* PAY_ACCOUNTS_ACCOUNTS_H */

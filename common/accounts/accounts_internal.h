@@ -9,6 +9,11 @@
 
 #include <stdatomic.h>
 
+/** What every row of a sorted array begins with. */
+struct pay_row_head {
+    const char *id;
+};
+
 /** A key id, and whose it is. */
 struct pay_key_row {
     const char *id;

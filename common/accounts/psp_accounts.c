@@ -37,18 +37,25 @@ static void read_key(struct pay_accounts_reader *reader, const char *path,
     key->secret = load_secret(reader, path, file);
 }
 
+static bool stands_before(const struct pay_psp_key *keys, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (strcmp(keys[i].id, keys[index].id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void read_callback_keys(struct pay_accounts_reader *reader, const char *path,
                                const struct pay_json_value *list, struct pay_psp_account *psp)
 {
     psp->callback_key_count = pay_rule_array(reader, path, list, 1, PAY_PSP_KEYS_MAX);
     for (size_t i = 0; i < psp->callback_key_count; i++) {
-        read_key(reader, pay_rule_item(reader, path, i), pay_json_item(list, i),
-                 &psp->callback_keys[i]);
-        for (size_t other = 0; other < i; other++) {
-            if (strcmp(psp->callback_keys[i].id, psp->callback_keys[other].id) == 0) {
-                pay_rule_problem(reader, pay_rule_item(reader, path, i), "id '%s' stands twice",
-                                 psp->callback_keys[i].id);
-            }
+        const char *item = pay_rule_item(reader, path, i);
+        read_key(reader, item, pay_json_item(list, i), &psp->callback_keys[i]);
+        if (stands_before(psp->callback_keys, i)) {
+            pay_rule_problem(reader, item, "id '%s' stands twice", psp->callback_keys[i].id);
         }
     }
 }
@@ -341,8 +348,8 @@ void pay_read_psp_accounts(struct pay_accounts_reader *reader, const struct pay_
     accounts->accounts = pay_rule_array_new(reader, count, sizeof *accounts->accounts);
     accounts->account_count = accounts->accounts == NULL ? 0 : count;
     accounts->secret_cap = accounts->account_count * 2 * PAY_PSP_KEYS_MAX;
-    accounts->secrets =
-        pay_rule_array_new(reader, accounts->secret_cap, sizeof(struct pay_secret *));
+    accounts->secrets = (struct pay_secret **)pay_rule_array_new(reader, accounts->secret_cap,
+                                                                 sizeof(struct pay_secret *));
     if (accounts->secrets == NULL) {
         accounts->account_count = 0;
     }

@@ -11,8 +11,8 @@
 
 #include "common/base/banned.h"
 
-#define SCRATCH_BYTES_MAX (32u * 1024u * 1024u)
-#define ARENA_BYTES_MIN (1024u * 1024u)
+#define SCRATCH_BYTES_MAX 33554432u
+#define ARENA_BYTES_MIN 1048576u
 #define ARENA_BYTES_PER_BYTE 64u /**< An account's struct against its shortest text. */
 
 void pay_accounts_release(const struct pay_accounts *accounts)
@@ -40,9 +40,9 @@ void pay_accounts_release(const struct pay_accounts *accounts)
 /* Every row begins with its id, or with a struct that does. */
 static int by_id(const void *a, const void *b)
 {
-    const char *const *left = a;
-    const char *const *right = b;
-    return strcmp(*left, *right);
+    const struct pay_row_head *left = a;
+    const struct pay_row_head *right = b;
+    return strcmp(left->id, right->id);
 }
 
 static_assert(offsetof(struct pay_merchant, id) == 0, "by_id");
@@ -60,9 +60,9 @@ static void sort(struct pay_accounts_reader *reader, const char *what, void *row
     }
     qsort(rows, count, size, by_id);
     for (size_t i = 1; i < count; i++) {
-        const char *const *id = (const void *)(row + i * size);
-        if (by_id(row + (i - 1) * size, id) == 0 && **id != '\0') {
-            pay_rule_problem(reader, what, "id '%s' stands twice", *id);
+        const struct pay_row_head *head = (const void *)(row + i * size);
+        if (by_id(row + (i - 1) * size, head) == 0 && head->id[0] != '\0') {
+            pay_rule_problem(reader, what, "id '%s' stands twice", head->id);
         }
     }
 }

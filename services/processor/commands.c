@@ -69,8 +69,9 @@ static const char *resolve_routes(struct pay_worker *worker, struct pay_item *it
     if (item->routes == NULL) {
         return "LIMIT";
     }
-    return pay_accounts_routes(worker->accounts, command->merchant_id, choices, count, amount,
-                               item->routes, &item->route_count);
+    const struct pay_route_wish wish = {.choices = choices, .count = count, .amount = amount};
+    return pay_accounts_routes(worker->accounts, command->merchant_id, &wish, item->routes,
+                               &item->route_count);
 }
 
 static void set_refusal(struct pay_worker *worker, struct pay_item *item,

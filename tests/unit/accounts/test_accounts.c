@@ -339,13 +339,21 @@ static struct pay_money money(const char *currency, int64_t minor)
     return amount;
 }
 
+static const char *routes_of(const struct pay_accounts *accounts, const char *merchant,
+                             const struct pay_route_wish *wish, struct pay_route *ret_routes,
+                             size_t *ret_count)
+{
+    return pay_accounts_routes(accounts, pay_str_of(merchant), wish, ret_routes, ret_count);
+}
+
 static void test_default_routes_fit_the_money(void **state)
 {
     const struct pay_accounts *accounts = loaded(*state);
     struct pay_route routes[PAY_ROUTES_MAX];
     size_t count = 99;
-    assert_null(pay_accounts_routes(accounts, PAY_STR("acme"), NULL, 0, money("EUR", 1000000),
-                                    routes, &count));
+    assert_null(routes_of(accounts, "acme",
+                          &(struct pay_route_wish){NULL, 0, money("EUR", 1000000)}, routes,
+                          &count));
     assert_int_equal(count, 2);
     assert_string_equal(routes[0].psp, "stripe");
     assert_string_equal(routes[0].psp_account, "stripe-a");
@@ -353,19 +361,22 @@ static void test_default_routes_fit_the_money(void **state)
     assert_string_equal(routes[1].psp_account, "stripe-b");
     assert_false(routes[0].paused);
     assert_int_equal(routes[0].traits.call_budget_us, 20000000);
-    assert_null(
-        pay_accounts_routes(accounts, PAY_STR("acme"), NULL, 0, money("JPY", 1), routes, &count));
+    assert_null(routes_of(accounts, "acme", &(struct pay_route_wish){NULL, 0, money("JPY", 1)},
+                          routes, &count));
     assert_int_equal(count, 1);
     count = 99;
-    assert_string_equal(pay_accounts_routes(accounts, PAY_STR("acme"), NULL, 0,
-                                            money("EUR", 1000001), routes, &count),
+    assert_string_equal(routes_of(accounts, "acme",
+                                  &(struct pay_route_wish){NULL, 0, money("EUR", 1000001)}, routes,
+                                  &count),
                         "NO_ROUTE");
-    assert_string_equal(
-        pay_accounts_routes(accounts, PAY_STR("acme"), NULL, 0, money("USD", 1), routes, &count),
-        "NO_ROUTE");
-    assert_string_equal(
-        pay_accounts_routes(accounts, PAY_STR("other"), NULL, 0, money("EUR", 1), routes, &count),
-        "UNKNOWN_MERCHANT");
+    assert_string_equal(routes_of(accounts, "acme",
+                                  &(struct pay_route_wish){NULL, 0, money("USD", 1)}, routes,
+                                  &count),
+                        "NO_ROUTE");
+    assert_string_equal(routes_of(accounts, "other",
+                                  &(struct pay_route_wish){NULL, 0, money("EUR", 1)}, routes,
+                                  &count),
+                        "UNKNOWN_MERCHANT");
     assert_int_equal(count, 99);
 }
 
@@ -393,18 +404,22 @@ static void test_chosen_routes(void **state)
     for (size_t i = 0; i <= PAY_ROUTES_MAX; i++) {
         choices[i] = good;
     }
-    assert_null(pay_accounts_routes(accounts, PAY_STR("acme"), choices, PAY_ROUTES_MAX,
-                                    money("USD", 1), routes, &count));
+    assert_null(routes_of(accounts, "acme",
+                          &(struct pay_route_wish){choices, PAY_ROUTES_MAX, money("USD", 1)},
+                          routes, &count));
     assert_int_equal(count, PAY_ROUTES_MAX);
     assert_string_equal(routes[PAY_ROUTES_MAX - 1].method, "sepa_debit");
     assert_true(routes[0].failover_on_not_found);
-    assert_string_equal(pay_accounts_routes(accounts, PAY_STR("acme"), choices, PAY_ROUTES_MAX + 1,
-                                            money("USD", 1), routes, &count),
-                        "LIMIT");
+    assert_string_equal(
+        routes_of(accounts, "acme",
+                  &(struct pay_route_wish){choices, PAY_ROUTES_MAX + 1, money("USD", 1)}, routes,
+                  &count),
+        "LIMIT");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         choices[1] = bad[i].choice;
-        assert_string_equal(pay_accounts_routes(accounts, PAY_STR("acme"), choices, 2,
-                                                money("USD", 1), routes, &count),
+        assert_string_equal(routes_of(accounts, "acme",
+                                      &(struct pay_route_wish){choices, 2, money("USD", 1)}, routes,
+                                      &count),
                             bad[i].refusal);
     }
     assert_int_equal(count, PAY_ROUTES_MAX);
@@ -421,11 +436,13 @@ static void test_another_merchants_account_is_unknown(void **state)
     write_accounts(fix, changed(fix, "\"merchants\": [",
                                 "\"merchants\": [{\"id\":\"other\",\"limits\":"
                                 "{\"amount_max_minor\":{\"EUR\":5}}},"));
-    assert_string_equal(pay_accounts_routes(loaded(fix), PAY_STR("other"), &choice, 1,
-                                            money("EUR", 1), routes, &count),
+    assert_string_equal(routes_of(loaded(fix), "other",
+                                  &(struct pay_route_wish){&choice, 1, money("EUR", 1)}, routes,
+                                  &count),
                         "UNKNOWN_ROUTE");
-    assert_string_equal(pay_accounts_routes(fix->accounts, PAY_STR("other"), NULL, 0,
-                                            money("EUR", 1), routes, &count),
+    assert_string_equal(routes_of(fix->accounts, "other",
+                                  &(struct pay_route_wish){NULL, 0, money("EUR", 1)}, routes,
+                                  &count),
                         "NO_ROUTE");
 }
 
