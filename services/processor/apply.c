@@ -587,6 +587,7 @@ static enum pay_status transact(struct pay_try *turn, struct pay_err *err)
     }
     PAY_FAULT("before_commit");
     status = pay_store_commit(turn->worker->store, err);
+    PAY_FAULT("after_commit");
     if (status != PAY_OK && pay_store_usable(turn->worker->store)) {
         pay_store_rollback(turn->worker->store);
     }
