@@ -90,7 +90,7 @@ static const struct pay_pg_stmt refuse_stmt = {
 
 static const struct pay_pg_stmt backlog_stmt = {
     "relay_backlog",
-    "SELECT (SELECT count(*) FROM (SELECT FROM payment_outbox LIMIT 100000) AS some),"
+    "SELECT (SELECT count(*) FROM (SELECT FROM payment_outbox LIMIT 100000) AS counted),"
     " (SELECT count(*) FROM payment_outbox WHERE dead_at IS NOT NULL),"
     " coalesce((extract(epoch FROM clock_timestamp() - (SELECT min(created_at) FROM"
     "  (SELECT created_at FROM payment_outbox ORDER BY id LIMIT 1000) AS oldest)) * 1000000)::int8,"
