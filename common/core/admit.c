@@ -16,6 +16,9 @@ enum pay_evidence pay_admit_evidence(const struct pay_decide_input *in)
 {
     const bool is_replay = in->event != NULL && in->event->call.is_set &&
                            in->event->call.query_by == PAY_QUERY_BY_IDEMPOTENT_REPLAY;
+    if (in->evidence < PAY_EVIDENCE_LOCAL) {
+        return PAY_EVIDENCE_LOCAL;
+    }
     return is_replay && in->evidence > PAY_EVIDENCE_SYNC_RESPONSE ? PAY_EVIDENCE_SYNC_RESPONSE
                                                                   : in->evidence;
 }
@@ -43,7 +46,7 @@ bool pay_admit_is_of_other(const struct pay_turn *turn)
     const bool other_number =
         is_present(number) &&
         !pay_str_eq_c((struct pay_str){number.ptr, PAYMENT_ID_LEN}, turn->snap->order.payment_id);
-    return other_number || turn->in->foreign_reference;
+    return other_number || (turn->in->foreign_reference && !is_present(number));
 }
 
 static int find_by_id(const struct pay_turn *turn, struct pay_str id)
@@ -290,12 +293,26 @@ static bool has_other_main(const struct pay_turn *turn, int attempt_index)
     return has_bound_kind(turn, attempt_index, PAY_REF_OTHER);
 }
 
+static bool is_bound_to_sibling(const struct pay_turn *turn, int attempt_index)
+{
+    const struct pay_event *event = turn->in->event;
+    int owner = find_by_reference(turn, event->provider_payment_id);
+
+    for (size_t i = 0; owner < 0 && i < event->reference_count; i++) {
+        owner = find_by_reference(turn, event->references[i].reference);
+    }
+    return owner >= 0 && owner != attempt_index;
+}
+
 /* An object under our number that is not the one we know: a second charge looks like this. */
 static bool is_unexpected(const struct pay_turn *turn, int attempt_index)
 {
     const struct pay_event *event = turn->in->event;
     bool names_any = is_present(event->provider_payment_id);
 
+    if (turn->in->foreign_reference || is_bound_to_sibling(turn, attempt_index)) {
+        return true;
+    }
     if (event->same_object || turn->evidence < PAY_EVIDENCE_SYNC_RESPONSE ||
         !pay_attempt_has_reference(turn, attempt_index)) {
         return false;
@@ -313,17 +330,6 @@ static bool is_unexpected(const struct pay_turn *turn, int attempt_index)
         }
     }
     return names_any;
-}
-
-static bool is_bound_to_sibling(const struct pay_turn *turn, int attempt_index)
-{
-    const struct pay_event *event = turn->in->event;
-    int owner = find_by_reference(turn, event->provider_payment_id);
-
-    for (size_t i = 0; owner < 0 && i < event->reference_count; i++) {
-        owner = find_by_reference(turn, event->references[i].reference);
-    }
-    return owner >= 0 && owner != attempt_index;
 }
 
 /* ------------------------------------------------------------------------------------ believed */
@@ -386,8 +392,7 @@ bool pay_admit(const struct pay_turn *turn, int attempt_index, enum pay_attempt_
         *ret_ruling = reject(turn->in->event->has_amount ? "AMOUNT_MISMATCH" : "AMOUNT_MISSING");
         ret_ruling->has_case = true;
         ret_ruling->case_kind = PAY_CASE_AMOUNT_MISMATCH;
-    } else if (PAY_GUARD(UNEXPECTED_REFERENCE, is_unexpected(turn, attempt_index) ||
-                                                   is_bound_to_sibling(turn, attempt_index))) {
+    } else if (PAY_GUARD(UNEXPECTED_REFERENCE, is_unexpected(turn, attempt_index))) {
         *ret_ruling = unexpected(column);
     } else {
         return true;

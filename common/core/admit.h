@@ -30,7 +30,7 @@ enum pay_evidence pay_admit_evidence(const struct pay_decide_input *in);
 
 /** @return true when the event's merchant reference is not of our form: it is not ours. */
 bool pay_admit_is_foreign(const struct pay_event *event);
-/** @return true when it names another payment, or a reference bound to another payment's. */
+/** @return true when it names another payment, or, without our number, only a reference of one. */
 bool pay_admit_is_of_other(const struct pay_turn *turn);
 /** @return index of the attempt that the event is about; -1: not there (yet). */
 int pay_admit_find_attempt(const struct pay_turn *turn);

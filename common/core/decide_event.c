@@ -444,8 +444,10 @@ static void decide_column(struct pay_turn *turn, int attempt_index, enum pay_att
         }
         return;
     }
+    /* A not-found may repeat the reference that was asked for: it proves nothing. */
+    const bool may_teach = column != PAY_AE_NFD;
     column = true_column(turn, attempt_index, column);
-    const bool taught_reference = pay_admit_bind(turn, attempt_index);
+    const bool taught_reference = may_teach && pay_admit_bind(turn, attempt_index);
     if (proves_existence(turn, column)) {
         pay_attempt_prove(turn, attempt_index);
     }

@@ -51,6 +51,9 @@ static int64_t not_found_from(const struct view *v)
     const struct pay_psp_traits *traits = pay_turn_traits(v->turn, v->attempt_index);
     int64_t from_us = pay_gate_last_send(v->turn, v->attempt_index);
 
+    if (pay_gate_submit(v->turn, v->attempt_index) == NULL) {
+        return INT64_MAX; /* Without the gate row nothing is known about sends. */
+    }
     from_us = pay_time_after(from_us, traits->call_budget_us);
     from_us = pay_time_after(from_us, traits->longest_processing_us);
     return pay_time_after(from_us, traits->visibility_grace_us);

@@ -85,7 +85,7 @@ struct pay_attempt {
     char last_accepted_event_id[PAY_CAUSE_SIZE]; /**< Business key of the last applied event. */
     int64_t version; /**< As loaded; raised by the store only when this row changes. */
     int query_count;
-    int not_found_count;      /**< In a row. */
+    int not_found_count;       /**< In a row. */
     int64_t not_found_from_us; /**< When the first of that row was asked; 0: none counts. A send
                                   after it starts the count again. */
     int64_t known_at_us; /**< When a fact or a reference first proved that the PSP has it; 0: not

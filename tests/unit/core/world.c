@@ -91,6 +91,9 @@ static void commit(struct world *w)
     for (size_t i = 0; i < w->snap.reference_count; i++) {
         w->references[i].change = PAY_ROW_SAME;
     }
+    for (size_t i = 0; i < w->snap.case_count; i++) {
+        w->cases[i].change = PAY_ROW_SAME;
+    }
 }
 
 /* Every open attempt has a row that will wake it, and an open order has its expiry. */
@@ -124,6 +127,7 @@ static void check_facts(const struct world *w)
 
 static void run(struct world *w)
 {
+    commit(w); /* Of the turn before: a test can look at what a decision has marked. */
     pay_decide(&w->snap, &w->input, &w->out);
     for (size_t i = 0; i < w->out.effect_count; i++) {
         const struct pay_effect *effect = &w->out.effects[i];
@@ -133,7 +137,6 @@ static void run(struct world *w)
     }
     check_facts(w);
     check_rows(w);
-    commit(w);
 }
 
 /* ---------------------------------------------------------------------------------------- inputs
