@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT / "tests" / "psp-simulator"))
 
 from client import Simulator  # noqa: E402
 from procs import Process, free_port, wait_for  # noqa: E402
-from records import RECORD_OF, Signer, Topic, Upstream, keyring_file, new_payment_id  # noqa: E402
+from records import RECORD_OF, Group, Signer, Topic, Upstream, keyring_file, new_payment_id  # noqa: E402
 from servers import MockBroker, Redis, Servers, work_dir  # noqa: E402
 
 __all__ = ["Servers", "Stack", "new_payment_id", "wait_for"]
@@ -60,8 +60,11 @@ COMMON = {
     "ADMIN_BIND": "127.0.0.1",
     "ADMIN_PORT": "${admin_port}",
     "INSTANCE_ID": "${service}",
-    "LOG_LEVEL": "debug",
+    "LOG_LEVEL": "info",
 }
+
+# Who has to have read what before nothing is on its way: topic, consumer group, service.
+READERS = (("commands", "ingest-relay", "relay"), ("inputs", "processor", "processor"), ("psp-jobs", "ingest-psp", "psp"))
 
 # What payfactctl is asked. {words} are filled by the caller.
 CTL = {
@@ -176,7 +179,7 @@ class Stack:
         self._with_redis, self._settings, self._psp_settings, self._edit = redis, settings or {}, psp or {}, edit
         number = f"{os.getpid()}_{next(self._numbers)}"
         self.database, self.prefix = f"t_{number}", f"t{number}."
-        self.services, self._undo, self._topics, self._known = {}, [], {}, {}
+        self.services, self._undo, self._topics, self._groups, self._known = {}, [], {}, {}, {}
         self.redis = self.psp = self.upstream = None
 
     # ---- life
@@ -222,8 +225,8 @@ class Stack:
             for service in self.services.values():
                 print(f"---- {service.name}:\n{service.tail(15)}", file=sys.stderr)
         problems = []
-        for topic in self._topics.values():
-            topic.close()
+        for reader in (*self._topics.values(), *self._groups.values()):
+            reader.close()
         while self._undo:
             undo = self._undo.pop()
             try:
@@ -438,10 +441,34 @@ class Stack:
     def explain(self, payment_id):
         return json.loads(self.ctl("explain", payment_id=payment_id))
 
-    def idle(self, limit_s=30):
-        """Wait until nothing is on its way: callbacks given, outbox empty."""
-        wait_for("the PSP's callbacks are delivered", lambda: self.psp.drain(timeout_ms=1000), limit_s)
-        wait_for("the outbox is empty", lambda: not self.sql("SELECT 1 FROM payment_outbox LIMIT 1"), limit_s)
+    def lag(self):
+        """{topic: (records not read yet, its end)} of what the running services have to read."""
+        result = {}
+        for topic, group, service in READERS:
+            if service in self.services and self.services[service].alive():
+                prefix = self.services[service].env["PAYFACT_TOPIC_PREFIX"]
+                key = prefix + topic
+                if key not in self._groups:
+                    self._groups[key] = Group(self.brokers, key, prefix + group)
+                result[key] = self._groups[key].lag()
+        return result
+
+    def idle(self, limit_s=60):
+        """Wait until nothing is on its way: callbacks given, topics read, outbox empty, twice the same."""
+        seen = []
+
+        def quiet():
+            given = self.psp.drain(timeout_ms=1000)
+            lag = self.lag()
+            waits = self.sql("SELECT count(*) AS n FROM payment_outbox")[0]["n"]
+            seen.append((given, lag, waits))
+            done = given and not waits and not any(left for left, _ in lag.values())
+            return done and len(seen) > 1 and seen[-1] == seen[-2]
+
+        try:
+            wait_for("nothing is on its way", quiet, limit_s, pause_s=0.05)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; callbacks given, (records left, end) by topic, outbox rows: {seen[-1]}") from None
 
     # ---- doing
 

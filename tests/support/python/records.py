@@ -126,6 +126,27 @@ class Topic:
         self._consumer.close()
 
 
+class Group:
+    """How far a consumer group has come on a topic, asked without joining it."""
+
+    def __init__(self, brokers, topic, group):
+        self._consumer = Consumer({"bootstrap.servers": brokers, "group.id": group, "enable.auto.commit": False})
+        partitions = self._consumer.list_topics(topic, timeout=15).topics[topic].partitions
+        self._partitions = [TopicPartition(topic, p) for p in sorted(partitions)]
+
+    def lag(self):
+        """(records that are not committed yet, sum of the partitions' ends)"""
+        left = end = 0
+        for at in self._consumer.committed(self._partitions, timeout=15):
+            low, high = self._consumer.get_watermark_offsets(TopicPartition(at.topic, at.partition), timeout=15)
+            left += high - max(low, at.offset)
+            end += high
+        return left, end
+
+    def close(self):
+        self._consumer.close()
+
+
 class Signer:
     """One principal's Ed25519 key pair as PEM files."""
 
@@ -152,7 +173,8 @@ class Upstream:
 
     def __init__(self, brokers, topic, signer, caller):
         self.topic, self.signer, self.caller = topic, signer, caller
-        self._producer = Producer({"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 0})
+        self._producer = Producer({"bootstrap.servers": brokers, "partitioner": "murmur2_random", "linger.ms": 0,
+                                   "log_level": 2})  # fmt: skip  # that its broker goes away at the end is no news
 
     def command(self, kind, merchant_id, payment_id, body=None, secret=None, **changes):
         """The Avro record of a command; `body` goes into the optional record that `kind` names."""

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole payfact per test, on real Apache Kafka, PostgreSQL and Redis; each test once more with Redis dead.
+
+After every test: nothing is on its way, the PSP's ledger, the database and the published events tell the same story,
+and every process ends by itself, with status 0, when it is asked to.
+"""
+
+import pytest
+
+from payfact_stack import Servers, Stack
+from story import check_facts
+
+
+@pytest.fixture(scope="session")
+def servers():
+    with Servers() as started:
+        yield started
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "stack(**options): how this test's Stack is made")
+    config.addinivalue_line("markers", "unaudited: the test leaves something that the audit would rightly report")
+    config.addinivalue_line("markers", "redis_irrelevant: nothing in this test can depend on Redis")
+
+
+def pytest_generate_tests(metafunc):
+    """Every test of a scenario runs with Redis and with a Redis that is configured and does not answer."""
+    if "stack" in metafunc.fixturenames:
+        single = metafunc.definition.get_closest_marker("redis_irrelevant")
+        metafunc.parametrize("redis_up", [True] if single else [True, False], ids=lambda up: "redis" if up else "no-redis")
+
+
+@pytest.fixture
+def stack(servers, redis_up, request):
+    marker = request.node.get_closest_marker("stack")
+    with Stack(servers, **(marker.kwargs if marker else {})) as made:
+        made.start()
+        if not redis_up:
+            made.redis.stop()
+        yield made
+        if not request.node.get_closest_marker("unaudited"):
+            made.idle()
+            assert made.audit() == []
+            assert check_facts(made) == []
+        codes = {name: service.stop() for name, service in made.services.items() if service.alive()}
+        assert set(codes.values()) <= {0}, codes

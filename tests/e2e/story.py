@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scenarios share: reading a payment's history, and callbacks as the PSP would have signed them earlier."""
+
+import json
+import secrets
+import time
+import urllib.parse
+import urllib.request
+
+from payfact_stack import wait_for
+
+
+def attempt(payment_id, number=1):
+    return f"{payment_id}A{number:02d}"
+
+
+def history(stack, payment_id, **wanted):
+    """Rows of the payment's history in the order of their decisions, filtered by columns."""
+    rows = stack.sql("SELECT * FROM payment_state_history WHERE payment_id = %s ORDER BY decided_at, id", payment_id)
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def verdicts(stack, payment_id, event_type):
+    """The verdicts on one type of event (SUC, PRC, ...) about attempts."""
+    return [row["verdict"] for row in history(stack, payment_id, event_type=event_type, aggregate="ATTEMPT")]
+
+
+def wait_verdict(stack, payment_id, event_type, verdict, count=1, limit_s=30):
+    def found():
+        rows = history(stack, payment_id, event_type=event_type, verdict=verdict, aggregate="ATTEMPT")
+        return rows if len(rows) >= count else None
+
+    return wait_for(f"{count} x {verdict} on {event_type} of {payment_id}", found, limit_s)
+
+
+def published(stack, payment_id):
+    """Types of the payment's facts in the order of their numbers, each number once."""
+    events = {e["sequence"]: e["type"] for e in stack.consume_events(payment_id) if e["sequence"]}
+    return [events[number] for number in sorted(events)]
+
+
+def created(stack, order):
+    """The PSP's requests that asked for this order's charge, replays included."""
+    return stack.psp.requests(order=order, operation="create")
+
+
+def charges(stack, order):
+    return [e for e in stack.ledger(order=order) if e["kind"] in ("charge", "capture")]
+
+
+def account_of(stack, name):
+    return next(a for a in stack.psp_accounts if a["id"] == name)
+
+
+def intent_of(stack, account, order):
+    """The PSP's own object, by its API, as a merchant's tool would fetch it."""
+    rows = stack.psp.requests(account=account, order=order, operation="create")
+    assert rows, f"no charge was asked for {order}"
+    query = urllib.parse.urlencode({"query": f"metadata['order_id']:'{order}'"})
+    request = urllib.request.Request(f"{stack.psp.url}/v1/payment_intents/search?{query}")
+    request.add_header("Authorization", "Bearer " + account_of(stack, account)["secret_key"])
+    with urllib.request.urlopen(request, timeout=10) as response:
+        return json.load(response)["data"][0]
+
+
+def earlier_event(stack, account, order, kind, status):
+    """The callback that was true when the object had this status, and comes only now."""
+    shown = {**intent_of(stack, account, order), "status": status}
+    if status != "succeeded":
+        shown["amount_received"] = 0
+    return {
+        "id": "evt_3" + secrets.token_hex(12),
+        "object": "event",
+        "api_version": "2024-06-20",
+        "created": int(time.time()) - 5,
+        "data": {"object": shown},
+        "livemode": False,
+        "pending_webhooks": 1,
+        "request": {"id": None, "idempotency_key": order},
+        "type": kind,
+    }
+
+
+def answers(sent):
+    """HTTP status of each copy that Simulator.callback() sent; None: no answer."""
+    return [d["tries"][0]["status"] if d["tries"] else None for d in sent["deliveries"]]
+
+
+def hold_callbacks(stack, order):
+    """The PSP keeps every callback of this order until stack.psp.release()."""
+    stack.psp.script({"on": "callback", "order": order, "do": "withhold"})
+
+
+def check_facts(stack):
+    """Differences between the history and what was published: ids are stable, numbers have no gap and no double use."""
+    return list(_check_facts(stack))
+
+
+def _check_facts(stack):
+    seen = {}
+    for event in stack.consume_events():
+        if not event["sequence"]:
+            continue
+        place = event["payment_id"], event["sequence"]
+        if seen.setdefault(place, event["event_id"]) != event["event_id"]:
+            yield f"{place}: published as {seen[place]} and as {event['event_id']}"
+    kept = stack.sql(
+        "SELECT payment_id, published_sequence AS n, published_event_id AS id FROM payment_state_history "
+        "WHERE published_sequence > 0"
+    )
+    for row in kept:
+        if seen.get((row["payment_id"], row["n"])) != row["id"]:
+            yield f"{row['payment_id']} {row['n']}: history says {row['id']}, published was {seen.get((row['payment_id'], row['n']))}"
+    if len({(row["payment_id"], row["n"]) for row in kept}) != len(kept):
+        yield "two history rows claim the same number"
