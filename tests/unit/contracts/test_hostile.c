@@ -269,6 +269,11 @@ static const struct hand_case hand_cases[] = {
          "\x00\x02"
          "b\x02\x04",
          MALFORMED),
+    HAND("a branch that is not there, and what it could be",
+         "\x00\x02"
+         "b\x02\x04\x00",
+         MALFORMED),
+    HAND("zero and a 65th bit", "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02" TAIL, MALFORMED),
     HAND("a negative branch",
          "\x00\x02"
          "b\x02\x01",
@@ -290,6 +295,18 @@ static void check_hand(struct fixture *f, enum pay_record record, const struct p
     assert_int_equal(status, code == PAY_CODEC_NONE ? PAY_OK : PAY_REJECT);
 }
 
+/* A CommandSecrets by the schema of that fingerprint, up to its salt. */
+static void start_secrets(struct fixture *f, const uint8_t print[8])
+{
+    pay_buf_reset(&f->value);
+    pay_buf_add(&f->value, "\xc3\x01", 2);
+    pay_buf_add(&f->value, print, 8);
+    pay_buf_add(&f->value,
+                "\x20"
+                "0123456789abcdef",
+                17);
+}
+
 static void test_hand_made_values(void **state)
 {
     struct fixture *f = *state;
@@ -298,6 +315,35 @@ static void test_hand_made_values(void **state)
         start_notification(f, &f->value);
         pay_buf_add(&f->value, hand_cases[i].bytes, hand_cases[i].len);
         check_hand(f, PAY_RECORD_RAW_NOTIFICATION, &f->value, &hand_cases[i]);
+    }
+}
+
+static void test_the_same_key_twice(void **state)
+{
+    struct fixture *f = *state;
+    static const struct hand_case cases[] = {
+        HAND("two keys",
+             "\x02\x00\x00\x00\x00\x04\x02"
+             "a\x02"
+             "1\x02"
+             "b\x02"
+             "2\x00\x00\x00",
+             NONE),
+        HAND("one twice",
+             "\x02\x00\x00\x00\x00\x04\x02"
+             "a\x02"
+             "1\x02"
+             "a\x02"
+             "2\x00\x00\x00",
+             MALFORMED),
+    };
+    uint8_t print[8];
+
+    pay_fingerprint_put(print, pay_codec_fingerprint(f->codec, PAY_RECORD_COMMAND_SECRETS));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        start_secrets(f, print);
+        pay_buf_add(&f->value, cases[i].bytes, cases[i].len);
+        check_hand(f, PAY_RECORD_COMMAND_SECRETS, &f->value, &cases[i]);
     }
 }
 
@@ -413,13 +459,7 @@ static void test_skipped_fields_are_bounded(void **state)
                      PAY_OK);
     pay_fingerprint_put(print, learned);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        pay_buf_reset(&f->value);
-        pay_buf_add(&f->value, "\xc3\x01", 2);
-        pay_buf_add(&f->value, print, 8);
-        pay_buf_add(&f->value,
-                    "\x20"
-                    "0123456789abcdef",
-                    17);
+        start_secrets(f, print);
         pay_buf_add(&f->value, cases[i].bytes, cases[i].len);
         check_hand(f, PAY_RECORD_COMMAND_SECRETS, &f->value, &cases[i]);
     }
@@ -450,6 +490,7 @@ int main(void)
         TEST(test_random_bodies),
         TEST(test_malformed_records_leave_no_memory),
         TEST(test_hand_made_values),
+        TEST(test_the_same_key_twice),
         TEST(test_many_small_blocks),
         TEST(test_symbol_out_of_range),
         TEST(test_a_part_of_another_kind_is_malformed),

@@ -343,6 +343,7 @@ def versions(record):
 def test_history_is_there_and_ends_with_the_current_schema(record):
     known = history(record)
     assert sorted(known) == list(range(1, len(known) + 1)) and known
+    assert crc(known[len(known)]) == crc(load(record)), "copy the changed schema to history as the next version"
     listed = (ROOT / "common" / "contracts" / "CMakeLists.txt").read_text()
     for number in known:
         assert f"{record}/{number}" in listed, f"{record}/{number} is not compiled in"
