@@ -40,7 +40,7 @@ enum pay_plan pay_plan_answer(const struct pay_store_ask *ask,
 int64_t pay_plan_next_due(int64_t now_us, int tries, int64_t first_us, int64_t max_us,
                           uint64_t random)
 {
-    const int64_t first_ms = first_us / 1000 > 0 ? first_us / 1000 : 1;
+    const int64_t first_ms = first_us / 1000 > 1 ? first_us / 1000 : 2; /* Half of it is not 0. */
     const int64_t max_ms = max_us / 1000 > first_ms ? max_us / 1000 : first_ms;
     const struct pay_backoff backoff = {first_ms, max_ms};
     const unsigned done = tries > 0 ? (unsigned)tries : 0U;
