@@ -413,7 +413,7 @@ struct pay_psp_task *pay_psp_queue_take(struct pay_psp_queue *queue)
         }
     }
     if (task != NULL) {
-        task->lane->in_flight++;
+        task->lane->in_flight += task->shed ? 0 : 1; /* It takes nobody's place. */
         task->next = queue->running;
         queue->running = task;
     }
@@ -448,7 +448,7 @@ void pay_psp_queue_done(struct pay_psp_queue *queue, struct pay_psp_task *task, 
         at = &(*at)->next;
     }
     *at = task->next;
-    task->lane->in_flight--;
+    task->lane->in_flight -= task->shed ? 0 : 1;
     if (task->lane->breaker.probing && task->lane->in_flight == 0) {
         task->lane->breaker.probing = false; /* The probe ended without a call. */
     }
