@@ -305,10 +305,10 @@ static int left_ms(int64_t end_us)
     return left < 0 ? 0 : (int)left;
 }
 
-/* Until the topic is known with all its partitions led. */
+/* Until the topic is known with @p least partitions or more, all of them led. */
 static enum pay_status wait_ready(struct pay_kafka_admin *admin,
-                                  const struct pay_kafka_topic_spec *spec, int64_t end_us,
-                                  struct pay_err *err)
+                                  const struct pay_kafka_topic_spec *spec, int32_t least,
+                                  int64_t end_us, struct pay_err *err)
 {
     const struct timespec pause = {.tv_nsec = READY_POLL_NS};
     struct pay_kafka_topic_info info = {0};
@@ -320,7 +320,7 @@ static enum pay_status wait_ready(struct pay_kafka_admin *admin,
         if (status != PAY_OK && status != PAY_RETRY) {
             return status;
         }
-        ready = status == PAY_OK && info.exists && info.partitions > 0 && info.leaderless == 0;
+        ready = status == PAY_OK && info.exists && info.partitions >= least && info.leaderless == 0;
         if (!ready) {
             (void)nanosleep(&pause, NULL);
         }
@@ -357,5 +357,43 @@ enum pay_status pay_kafka_admin_ensure(struct pay_kafka_admin *admin,
                            (int)spec->partitions);
         }
     }
-    return wait_ready(admin, spec, end_us, err);
+    return wait_ready(admin, spec, 1, end_us, err);
+}
+
+static enum pay_status create_partitions(struct pay_kafka_admin *admin, const char *topic,
+                                         int32_t partitions, int timeout_ms, struct pay_err *err)
+{
+    static const char *const op = "kafka create partitions";
+    char why[PAY_KAFKA_ERRSTR_BYTES];
+    rd_kafka_event_t *event = NULL;
+    size_t count = 0;
+    rd_kafka_NewPartitions_t *more =
+        rd_kafka_NewPartitions_new(topic, (size_t)partitions, why, sizeof why);
+
+    if (more == NULL) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "%s", why);
+    }
+    rd_kafka_AdminOptions_t *options =
+        make_options(admin, RD_KAFKA_ADMIN_OP_CREATEPARTITIONS, timeout_ms);
+    rd_kafka_CreatePartitions(admin->rk, &more, 1, options, admin->answers);
+    enum pay_status status = wait_answer(admin, op, timeout_ms, &event, err);
+    if (status == PAY_OK) {
+        const rd_kafka_topic_result_t **results = rd_kafka_CreatePartitions_result_topics(
+            rd_kafka_event_CreatePartitions_result(event), &count);
+        status = topic_result(results[0], op, RD_KAFKA_RESP_ERR_NO_ERROR, err);
+    }
+    rd_kafka_event_destroy(event);
+    rd_kafka_AdminOptions_destroy(options);
+    rd_kafka_NewPartitions_destroy(more);
+    return status;
+}
+
+enum pay_status pay_kafka_admin_grow(struct pay_kafka_admin *admin, const char *topic,
+                                     int32_t partitions, int timeout_ms, struct pay_err *err)
+{
+    const int64_t end_us = pay_clock_mono_us() + (int64_t)timeout_ms * 1000;
+    const struct pay_kafka_topic_spec spec = {.name = topic, .partitions = partitions};
+    enum pay_status status = create_partitions(admin, topic, partitions, timeout_ms, err);
+
+    return status == PAY_OK ? wait_ready(admin, &spec, partitions, end_us, err) : status;
 }

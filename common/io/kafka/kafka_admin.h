@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file kafka_admin.h
- * @brief Make topics, and say where an existing one differs from what is wanted. Never changes one.
+ * @brief Make topics, and say where an existing one differs from what is wanted.
  *
- * Changing a partition count moves keys to other partitions, so it is refused here in every case.
+ * Changing a partition count moves keys to other partitions, so pay_kafka_admin_ensure() refuses it
+ * in every case; pay_kafka_admin_grow() is for who has made sure that nothing is on its way.
  * Threads: one at a time. All calls block up to their timeout.
  */
 #ifndef PAY_IO_KAFKA_KAFKA_ADMIN_H
@@ -58,6 +59,14 @@ PAY_MUST_CHECK enum pay_status pay_kafka_admin_ensure(struct pay_kafka_admin *ad
                                                       const struct pay_kafka_topic_spec *spec,
                                                       int timeout_ms, struct pay_buf *report,
                                                       struct pay_err *err);
+/**
+ * @brief Give an existing topic more partitions and wait until all have a leader.
+ * @return PAY_REJECT: it has more than that already, or the broker refuses. PAY_RETRY: away or not
+ * ready in time.
+ */
+PAY_MUST_CHECK enum pay_status pay_kafka_admin_grow(struct pay_kafka_admin *admin,
+                                                    const char *topic, int32_t partitions,
+                                                    int timeout_ms, struct pay_err *err);
 /** @brief Delete topics: for tests and demos. Absent ones are fine. */
 PAY_MUST_CHECK enum pay_status pay_kafka_admin_delete(struct pay_kafka_admin *admin,
                                                       const char *topic, int timeout_ms,
