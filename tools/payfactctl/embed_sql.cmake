@@ -1,0 +1,17 @@
+# Writes OUT, a C file with every SQL file of DIR in the order of names. The bytes are embedded as they are: what is
+# recorded of an applied file is its checksum.
+file(GLOB files RELATIVE ${DIR} ${DIR}/*.sql)
+list(SORT files)
+set(text "/* Made by the build from schemas/sql. */\n#include \"tools/payfactctl/migrations.h\"\n\n")
+set(rows "")
+set(number 0)
+foreach(file IN LISTS files)
+  file(READ ${DIR}/${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${hex}")
+  string(APPEND text "static const char sql_${number}[] = {${bytes}0};\n")
+  string(APPEND rows "    {\"${file}\", sql_${number}, sizeof sql_${number} - 1},\n")
+  math(EXPR number "${number} + 1")
+endforeach()
+string(APPEND text "\nconst struct pay_migration_file pay_migration_files[] = {\n${rows}};\n")
+string(APPEND text "const size_t pay_migration_file_count = ${number};\n")
+file(WRITE ${OUT} "${text}")

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file send.h
+ * @brief A signed command out of options: what is asked, built and signed, before Kafka gets it.
+ *
+ * Ownership: what is built is in the order's buffers until pay_send_free(); texts are borrowed from
+ * the options. Nothing here prints or logs a secret.
+ */
+#ifndef PAY_CTL_SEND_H
+#define PAY_CTL_SEND_H
+
+#include "common/base/arena.h"
+#include "common/base/ulid.h"
+#include "common/contracts/command_record.h"
+#include "common/crypto/ed25519.h"
+#include "common/io/kafka/kafka_headers.h"
+#include "tools/payfactctl/args.h"
+
+#define PAY_SEND_ARENA_BYTES_MAX ((size_t)1024 * 1024)
+
+/** Options of all kinds of send; each kind's table fills those it has. */
+struct pay_send_options {
+    const char *caller, *key_id, *key_file, *merchant, *payment_id, *command_id, *traceparent;
+    bool as_json;
+    int64_t wait_s; /**< --wait-answer; 0: no. */
+    const char *order_no;
+    int64_t amount_minor;
+    const char *currency, *capture, *description;
+    int64_t expires_in_s; /**< 0: the merchant's own. */
+    bool no_start, retry_until_expiry;
+    struct pay_arg_list routes;
+    struct pay_arg_list instruments;
+    const char *return_url, *payer_id, *payer_ip;
+    struct pay_arg_list extra;
+    const char *attempt_id, *redirect_data, *reason;
+};
+
+/** A command ready to go. */
+struct pay_send_order {
+    struct pay_arena *arena;
+    char payment_id[PAY_ULID_LEN + 1];
+    char command_id[PAY_ULID_LEN + 1]; /**< Used when none was asked for. */
+    struct pay_command command;
+    struct pay_command_secrets secrets;
+    struct pay_buf value;         /**< The record's bytes. */
+    struct pay_buf secrets_value; /**< Empty: no header. Wiped by pay_send_free(). */
+    uint8_t salt[PAY_COMMAND_SALT_BYTES];
+    uint8_t digest[32];
+    uint8_t signature[PAY_ED25519_SIGNATURE_BYTES];
+};
+
+/**
+ * @brief Build and sign. @param now_us wall clock.
+ * @return PAY_REJECT: the options do not make a command. PAY_FATAL: the key file.
+ */
+PAY_MUST_CHECK enum pay_status pay_send_build(enum pay_command_type type,
+                                              const struct pay_send_options *options,
+                                              int64_t now_us, struct pay_send_order *ret_order,
+                                              struct pay_err *err);
+/** Wipes secrets. Copes with a half-built order. */
+void pay_send_free(struct pay_send_order *order);
+/** @brief The Kafka headers of a built order; borrowed from it and from @p key_id. */
+PAY_MUST_CHECK bool pay_send_headers(const struct pay_send_order *order, const char *key_id,
+                                     struct pay_kafka_headers *ret_headers);
+/** @brief "psp/psp_account/method[:failover]". @return false for anything else. */
+PAY_MUST_CHECK bool pay_send_route(const char *text, struct pay_route_choice *ret_route);
+
+#endif /* PAY_CTL_SEND_H */

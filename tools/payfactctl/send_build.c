@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/payfactctl/send.h"
+
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "common/contracts/headers.h"
+#include "common/core/id.h"
+#include "common/core/money.h"
+#include "common/crypto/sha256.h"
+
+#include "common/base/banned.h"
+
+static const char op[] = "build command";
+
+#define US_PER_S INT64_C(1000000)
+
+/* What a kind of command takes from the options. */
+struct part {
+    enum pay_status (*fill)(const struct pay_send_options *options, int64_t now_us,
+                            struct pay_send_order *order, struct pay_err *err);
+};
+
+/* ---- routes and what the PSP is asked with ---- */
+
+static struct pay_str until(const char **at, char end)
+{
+    const char *stop = strchr(*at, end);
+    const struct pay_str text = {*at, stop == NULL ? strlen(*at) : (size_t)(stop - *at)};
+    *at = stop == NULL ? NULL : stop + 1;
+    return text;
+}
+
+bool pay_send_route(const char *text, struct pay_route_choice *ret_route)
+{
+    static const char failover[] = "failover";
+    struct pay_route_choice route = {.failover_on_not_found = false};
+    const char *at = text;
+    route.psp = until(&at, '/');
+    if (at == NULL) {
+        return false;
+    }
+    route.psp_account = until(&at, '/');
+    if (at == NULL) {
+        return false;
+    }
+    route.method = until(&at, ':');
+    if (at != NULL && strcmp(at, failover) != 0) {
+        return false;
+    }
+    route.failover_on_not_found = at != NULL;
+    if (route.psp.len == 0 || route.psp_account.len == 0 || route.method.len == 0 ||
+        memchr(route.method.ptr, '/', route.method.len) != NULL) {
+        return false;
+    }
+    *ret_route = route;
+    return true;
+}
+
+/* Texts of a record must end with NUL, so those cut out of an argument are copied. */
+static enum pay_status read_route(struct pay_send_order *order, const char *text,
+                                  struct pay_route_choice *ret_route, struct pay_err *err)
+{
+    struct pay_route_choice route;
+    if (!pay_send_route(text, &route)) {
+        return pay_err_set(err, PAY_REJECT, 0, op,
+                           "--route \"%.80s\" is not psp/account/method[:failover]", text);
+    }
+    route.psp = pay_arena_str(order->arena, route.psp);
+    route.psp_account = pay_arena_str(order->arena, route.psp_account);
+    route.method = pay_arena_str(order->arena, route.method);
+    *ret_route = route;
+    return PAY_OK;
+}
+
+static enum pay_status read_extra(const struct pay_arg_list *list, struct pay_send_order *order,
+                                  struct pay_submit_params *params, struct pay_err *err)
+{
+    struct pay_extra_param *extra = pay_arena_array(order->arena, list->count + 1, sizeof *extra);
+    for (size_t i = 0; extra != NULL && i < list->count; i++) {
+        const char *at = list->items[i];
+        const struct pay_str name = until(&at, '=');
+        if (at == NULL || name.len == 0) {
+            return pay_err_set(err, PAY_REJECT, 0, op, "--extra is not name=value");
+        }
+        extra[i] = (struct pay_extra_param){pay_arena_str(order->arena, name), pay_str_of(at)};
+    }
+    params->extra = extra;
+    params->extra_count = extra == NULL ? 0 : list->count;
+    return extra == NULL ? pay_err_set(err, PAY_RETRY, 0, op, "memory is out") : PAY_OK;
+}
+
+/* One set for each route: the i-th instrument is of the i-th route, a single one is of all. */
+static enum pay_status fill_params(const struct pay_send_options *options, size_t routes,
+                                   struct pay_send_order *order, struct pay_err *err)
+{
+    const size_t given = options->instruments.count;
+    const bool has_any = given > 0 || options->return_url != NULL || options->payer_id != NULL ||
+                         options->payer_ip != NULL || options->extra.count > 0;
+    if (!has_any) {
+        return PAY_OK;
+    }
+    if (routes == 0) {
+        return pay_err_set(err, PAY_REJECT, 0, op,
+                           "what the PSP is asked with belongs to a route: give --route");
+    }
+    if (given > 1 && given != routes) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "%zu --instrument for %zu --route", given,
+                           routes);
+    }
+    struct pay_submit_params *params = pay_arena_array(order->arena, routes, sizeof *params);
+    if (params == NULL) {
+        return pay_err_set(err, PAY_RETRY, 0, op, "memory is out");
+    }
+    for (size_t i = 0; i < routes; i++) {
+        params[i] = (struct pay_submit_params){
+            .instrument =
+                pay_str_of(given == 0 ? NULL : options->instruments.items[given == 1 ? 0 : i]),
+            .payer_id = pay_str_of(options->payer_id),
+            .payer_ip = pay_str_of(options->payer_ip),
+            .return_url = pay_str_of(options->return_url),
+        };
+        const enum pay_status status = read_extra(&options->extra, order, &params[i], err);
+        if (status != PAY_OK) {
+            return status;
+        }
+    }
+    order->secrets.params = params;
+    order->secrets.param_count = routes;
+    return PAY_OK;
+}
+
+/* ---- the kinds ---- */
+
+static enum pay_status fill_money(const struct pay_send_options *options,
+                                  struct pay_cmd_create_payment *create, struct pay_err *err)
+{
+    const struct pay_str currency = pay_str_of(options->currency);
+    if (pay_money_exponent(currency) < 0 ||
+        !pay_str_copy(create->amount.currency, sizeof create->amount.currency, currency)) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "--currency \"%.10s\" is not of ISO 4217",
+                           options->currency);
+    }
+    create->amount.amount_minor = options->amount_minor;
+    const char *mode = options->capture == NULL ? "AUTOMATIC" : options->capture;
+    if (!pay_capture_mode_parse(pay_str_of(mode), &create->capture_mode) ||
+        create->capture_mode == PAY_CAPTURE_UNRECOGNIZED) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "--capture is AUTOMATIC or MANUAL");
+    }
+    return PAY_OK;
+}
+
+static enum pay_status fill_create(const struct pay_send_options *options, int64_t now_us,
+                                   struct pay_send_order *order, struct pay_err *err)
+{
+    struct pay_cmd_create_payment *create = &order->command.create_payment;
+    *create = (struct pay_cmd_create_payment){
+        .merchant_order_no = pay_str_of(options->order_no),
+        .expires_at_us = options->expires_in_s == 0 ? 0 : now_us + options->expires_in_s * US_PER_S,
+        .retry_until_expiry = options->retry_until_expiry ? 1 : -1,
+        .description = pay_str_of(options->description),
+        .start = !options->no_start,
+    };
+    enum pay_status status = fill_money(options, create, err);
+    for (size_t i = 0; status == PAY_OK && i < options->routes.count; i++) {
+        status = read_route(order, options->routes.items[i], &create->routes[i], err);
+        create->route_count = i + 1;
+    }
+    return status == PAY_OK ? fill_params(options, create->route_count, order, err) : status;
+}
+
+static enum pay_status fill_route(const struct pay_send_options *options, int64_t now_us,
+                                  struct pay_send_order *order, struct pay_err *err)
+{
+    (void)now_us; /* only CREATE_PAYMENT says times */
+    if (options->routes.count != 1) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "exactly one --route is needed");
+    }
+    const enum pay_status status =
+        read_route(order, options->routes.items[0], &order->command.route, err);
+    return status == PAY_OK ? fill_params(options, 1, order, err) : status;
+}
+
+static enum pay_status fill_continue(const struct pay_send_options *options, int64_t now_us,
+                                     struct pay_send_order *order, struct pay_err *err)
+{
+    (void)now_us; /* only CREATE_PAYMENT says times */
+    order->command.attempt_id = pay_str_of(options->attempt_id);
+    if (!pay_id_is_action(order->command.attempt_id)) {
+        return pay_err_set(err, PAY_REJECT, 0, op,
+                           "--attempt \"%.40s\" is not a payment id with A and two digits",
+                           options->attempt_id);
+    }
+    if (options->redirect_data != NULL) {
+        order->secrets.redirect_data = (struct pay_bytes){(const uint8_t *)options->redirect_data,
+                                                          strlen(options->redirect_data)};
+    }
+    return PAY_OK;
+}
+
+static enum pay_status fill_cancel(const struct pay_send_options *options, int64_t now_us,
+                                   struct pay_send_order *order, struct pay_err *err)
+{
+    (void)now_us; /* only CREATE_PAYMENT says times */
+    (void)err;    /* nothing can be wrong */
+    order->command.reason_code =
+        pay_str_of(options->reason == NULL ? "REQUESTED_BY_CALLER" : options->reason);
+    return PAY_OK;
+}
+
+static const struct part parts[PAY_CMD_COUNT] = {
+    [PAY_CMD_CREATE_PAYMENT] = {fill_create}, [PAY_CMD_START_ATTEMPT] = {fill_route},
+    [PAY_CMD_CHANGE_METHOD] = {fill_route},   [PAY_CMD_CONTINUE_ATTEMPT] = {fill_continue},
+    [PAY_CMD_CANCEL_PAYMENT] = {fill_cancel},
+};
+
+/* ---- encode and sign ---- */
+
+static enum pay_status fill_ids(const struct pay_send_options *options, bool may_be_new,
+                                struct pay_send_order *order, struct pay_err *err)
+{
+    if (may_be_new && strcmp(options->payment_id, "new") == 0) {
+        pay_ulid_new(order->payment_id);
+    } else if (!pay_id_is_payment(pay_str_of(options->payment_id)) ||
+               !pay_str_copy(order->payment_id, sizeof order->payment_id,
+                             pay_str_of(options->payment_id))) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "--payment \"%.40s\" is not a payment id%s",
+                           options->payment_id, may_be_new ? " and not \"new\"" : "");
+    }
+    pay_ulid_new(order->command_id);
+    order->command.command_id =
+        pay_str_of(options->command_id == NULL ? order->command_id : options->command_id);
+    order->command.payment_id = pay_str_of(order->payment_id);
+    order->command.caller = pay_str_of(options->caller);
+    order->command.merchant_id = pay_str_of(options->merchant);
+    order->command.traceparent = pay_str_of(options->traceparent);
+    if (options->traceparent != NULL && !pay_traceparent_valid(order->command.traceparent)) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "--traceparent is not a W3C trace context");
+    }
+    return PAY_OK;
+}
+
+static enum pay_status encode(struct pay_send_order *order, struct pay_err *err)
+{
+    struct pay_codec *codec = NULL;
+    enum pay_status status = pay_codec_new(&codec, err);
+    const bool has_secrets =
+        order->secrets.param_count > 0 || order->secrets.redirect_data.ptr != NULL;
+    if (status == PAY_OK && has_secrets) {
+        pay_mem_random(order->salt, sizeof order->salt);
+        order->secrets.salt = (struct pay_bytes){order->salt, sizeof order->salt};
+        status = pay_command_secrets_encode(codec, &order->secrets, &order->secrets_value, err);
+    }
+    if (status == PAY_OK && has_secrets) {
+        pay_sha256(pay_buf_bytes(&order->secrets_value), order->digest);
+        order->command.secrets_sha256 = (struct pay_bytes){order->digest, sizeof order->digest};
+    }
+    if (status == PAY_OK) {
+        status = pay_command_encode(codec, &order->command, &order->value, err);
+    }
+    codec = pay_codec_free(codec);
+    return status;
+}
+
+static enum pay_status sign(const char *key_file, struct pay_send_order *order, struct pay_err *err)
+{
+    struct pay_ed25519_private *key = NULL;
+    struct pay_buf message = pay_buf_make(PAY_COMMAND_SIGNATURE_PREFIX_BYTES + order->value.len);
+    enum pay_status status = pay_ed25519_private_load(key_file, &key, err);
+    pay_buf_add(&message, PAY_COMMAND_SIGNATURE_PREFIX, PAY_COMMAND_SIGNATURE_PREFIX_BYTES);
+    pay_buf_add(&message, order->value.data, order->value.len);
+    if (status == PAY_OK && message.failed) {
+        status = pay_err_set(err, PAY_RETRY, 0, op, "memory is out");
+    }
+    if (status == PAY_OK) {
+        pay_ed25519_sign(key, pay_buf_bytes(&message), order->signature);
+    }
+    pay_buf_free(&message);
+    key = pay_ed25519_private_free(key);
+    return status;
+}
+
+enum pay_status pay_send_build(enum pay_command_type type, const struct pay_send_options *options,
+                               int64_t now_us, struct pay_send_order *ret_order,
+                               struct pay_err *err)
+{
+    struct pay_send_order *order = ret_order;
+    *order = (struct pay_send_order){
+        .arena = pay_arena_new(PAY_SEND_ARENA_BYTES_MAX),
+        .value = pay_buf_make(PAY_COMMAND_BYTES_MAX),
+        .secrets_value = pay_buf_make(PAY_COMMAND_SECRETS_BYTES_MAX),
+        .command = {.type = type, .issued_at_us = now_us},
+    };
+    if (order->arena == NULL) {
+        return pay_err_set(err, PAY_RETRY, 0, op, "memory is out");
+    }
+    enum pay_status status = fill_ids(options, type == PAY_CMD_CREATE_PAYMENT, order, err);
+    if (status == PAY_OK) {
+        status = parts[type].fill(options, now_us, order, err);
+    }
+    if (status == PAY_OK) {
+        status = encode(order, err);
+    }
+    return status == PAY_OK ? sign(options->key_file, order, err) : status;
+}
+
+void pay_send_free(struct pay_send_order *order)
+{
+    if (order->secrets_value.data != NULL) {
+        pay_mem_wipe(order->secrets_value.data, order->secrets_value.len);
+    }
+    pay_buf_free(&order->secrets_value);
+    pay_buf_free(&order->value);
+    order->arena = pay_arena_free(order->arena);
+}
+
+bool pay_send_headers(const struct pay_send_order *order, const char *key_id,
+                      struct pay_kafka_headers *ret_headers)
+{
+    const struct pay_bytes signature = {order->signature, sizeof order->signature};
+    *ret_headers = (struct pay_kafka_headers){.count = 0};
+    return pay_kafka_headers_add_str(ret_headers, PAY_HEADER_KEY_ID, pay_str_of(key_id)) &&
+           pay_kafka_headers_add(ret_headers, PAY_HEADER_SIGNATURE, signature) &&
+           (order->secrets_value.len == 0 ||
+            pay_kafka_headers_add(ret_headers, PAY_HEADER_SECRETS,
+                                  pay_buf_bytes(&order->secrets_value)));
+}
