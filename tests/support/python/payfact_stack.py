@@ -72,9 +72,10 @@ CTL = {
     "topics": ["topics", "--partitions", "{partitions}", "--replication", "1"],
     "explain": ["explain", "{payment_id}", "--json"],
     "explain_text": ["explain", "{payment_id}"],
-    "send": ["send", "--key-id", "{key_id}", "--key-file", "{key_file}", "{command_file}"],
+    "send": ["send", "{kind}", "--caller", "{caller}", "--key", "{key_id}", "--key-file", "{key_file}",
+             "--merchant", "{merchant}", "--payment", "{payment_id}", "--json"],
 }
-CTL_SETTINGS = ("KAFKA_BROKERS", "TOPIC_PREFIX", "PG_CONNINFO", "KEYRING_FILE")
+CTL_SETTINGS = ("KAFKA_BROKERS", "TOPIC_PREFIX", "PG_CONNINFO")
 
 # How fast an account gives up, asks and asks again: seconds in production are a test's patience here.
 UNKNOWN = {
@@ -485,12 +486,12 @@ class Stack:
         self.upstream.send(record)
         return record
 
-    def send_command(self, document, caller=CALLER):
-        """The same through `payfactctl send`: document is the command as JSON."""
+    def send_command(self, kind, payment_id, *options, caller=CALLER):
+        """The same through `payfactctl send`, with that kind's options; returns its payment_id and command_id."""
         signer = self.signers[caller]
-        path = self.dir / f"command-{os.urandom(4).hex()}.json"
-        path.write_text(json.dumps(document))
-        return self.ctl("send", key_id=signer.key_id, key_file=signer.private, command_file=path)
+        said = self.ctl("send", *options, kind=kind, caller=caller, key_id=signer.key_id, key_file=signer.private,
+                        merchant=MERCHANT, payment_id=payment_id)  # fmt: skip
+        return json.loads(said)
 
     # ---- the audit: PSP, database and downstream must tell the same story
 
