@@ -235,6 +235,21 @@ static void decide_nothing(struct pay_turn *turn, const char *reason_code)
     }
 }
 
+/* Set to the very time that it had, the row would make the same input again. */
+static void move_on(struct pay_turn *turn)
+{
+    const struct pay_deadline_due *due = &turn->in->deadline;
+
+    for (size_t i = 0; i < turn->out->effect_count; i++) {
+        struct pay_effect *effect = &turn->out->effects[i];
+        if (effect->kind == PAY_EFFECT_DEADLINE_SET && effect->as.deadline.kind == due->kind &&
+            effect->as.deadline.due_at_us == due->due_at_us &&
+            pay_str_eq_c(due->aggregate_id, effect->as.deadline.aggregate_id)) {
+            effect->as.deadline.due_at_us++;
+        }
+    }
+}
+
 void pay_decide_deadline(struct pay_turn *turn)
 {
     const struct pay_deadline_due *due = &turn->in->deadline;
@@ -256,4 +271,5 @@ void pay_decide_deadline(struct pay_turn *turn)
     } else {
         handlers[due->kind](turn, attempt_index);
     }
+    move_on(turn);
 }
