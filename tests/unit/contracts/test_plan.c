@@ -42,6 +42,11 @@ static const struct pay_bind_record bind_thing = {fields, PAY_FIELD_COUNT(fields
 #define COLORS COLOR("\"RED\",\"GREEN\",\"BLUE\",\"OTHER\"")
 #define WEIGHT FIELD("weight", "[\"null\",\"long\"]")
 #define COUNT FIELD("count", "\"int\"")
+#define GONE FIELD("gone", "[\"null\",\"string\"]")
+#define FEW_COLORS COLOR("\"GREEN\",\"OTHER\",\"RED\"")
+#define LIST FIELD("list", "{\"type\":\"array\",\"items\":\"int\"}")
+#define MAP FIELD("map", "{\"type\":\"map\",\"values\":\"long\"}")
+#define OLDER RECORD(GONE "," FEW_COLORS "," LIST "," NAME "," MAP)
 #define CURRENT RECORD(NAME "," COLORS "," WEIGHT "," COUNT)
 
 struct fixture {
@@ -115,16 +120,7 @@ static void test_written_by_an_older_schema(void **state)
     struct fixture *f = *state;
 
     /* Another order, no weight and count, no BLUE, and three fields that are gone since. */
-    assert_int_equal(plan(f, RECORD(FIELD("gone", "[\"null\",\"string\"]") "," COLOR(
-                                 "\"GREEN\",\"OTHER\","
-                                 "\"RED\"") "," FIELD("list", "{\"type\":\"array\",\"items\":"
-                                                              "\"int\"}") "," NAME
-                                                                          "," FIELD(
-                                                                              "map",
-                                                                              "{\"type\":\"map\","
-                                                                              "\"values\":"
-                                                                              "\"long\"}"))),
-                     PAY_OK);
+    assert_int_equal(plan(f, OLDER), PAY_OK);
     assert_true(f->plan.writable);
     assert_int_equal(put(f, &sample), PAY_OK);
     static const uint8_t expected[] = {0, 2, 0, 8, 'l', 'a', 'm', 'p', 0};
