@@ -503,6 +503,11 @@ static const struct {
     {"\"min_minor\": 1", "\"min_minor\": 1000001", "default_routes[0]: min_minor is above"},
     {"\"psp_account\": \"stripe-a\"", "\"psp_account\": \"stripe-c\"",
      "acme.default_routes[0]: no psp account 'stripe-c'"},
+    {"\"merchants\": [",
+     "\"merchants\": [{\"id\":\"other\",\"limits\":{\"amount_max_minor\":{\"EUR\":5}},"
+     "\"default_routes\":[{\"method\":\"card\",\"currency\":\"EUR\",\"min_minor\":1,"
+     "\"max_minor\":5,\"psp_account\":\"stripe-a\"}]},",
+     "other.default_routes[0]: psp account 'stripe-a' is another merchant's"},
     {"\"failover_on_not_found\": false", "\"failover_on_not_found\": \"no\"",
      "failover_on_not_found: is neither"},
     /* Accounts */
@@ -742,6 +747,19 @@ static void test_a_changed_secret_is_read_again(void **state)
     assert_int_equal(refresh(fix), PAY_ACCOUNTS_CHANGED);
 }
 
+/* The same size within the same second: the parts of a second tell. */
+static void test_a_change_within_one_second_is_seen(void **state)
+{
+    struct fixture *fix = *state;
+    const struct timespec first[2] = {{1700000000, 1}, {1700000000, 1}};
+    const struct timespec second[2] = {{1700000000, 2}, {1700000000, 2}};
+    assert_int_equal(utimensat(AT_FDCWD, fix->path, first, 0), 0);
+    open_store(fix);
+    assert_int_equal(refresh(fix), PAY_ACCOUNTS_SAME);
+    assert_int_equal(utimensat(AT_FDCWD, fix->path, second, 0), 0);
+    assert_int_equal(refresh(fix), PAY_ACCOUNTS_CHANGED);
+}
+
 static void test_open_refuses_a_bad_file(void **state)
 {
     struct fixture *fix = *state;
@@ -849,6 +867,7 @@ int main(void)
         TEST(test_file_beyond_its_bound),
         TEST(test_a_changed_file_replaces_and_a_bad_one_does_not),
         TEST(test_a_changed_secret_is_read_again),
+        TEST(test_a_change_within_one_second_is_seen),
         TEST(test_open_refuses_a_bad_file),
         TEST(test_readers_see_one_version),
         TEST(test_random_files_never_crash),

@@ -418,6 +418,33 @@ static void test_foreign_event_with_odd_amount_is_kept(void **state)
     assert_int_equal(parse(fix, changed(fix, copy, "\"eur\"", "\"isk\""), &items, NULL), PAY_OK);
     assert_int_equal(items.items[0].event.type, PAY_EV_OTHER);
     assert_false(items.items[0].event.has_amount);
+    /* What is no amount at all is refused, whoever's it is. */
+    assert_int_equal(
+        parse(fix, changed(fix, copy, "\"amount_received\":2599", "\"amount_received\":-2599"),
+              &items, NULL),
+        PAY_REJECT);
+}
+
+/* Two references as long as Stripe may make them: the key is their digest, and fits. */
+static void test_long_references_still_have_a_key(void **state)
+{
+    struct fixture *fix = *state;
+    struct pay_psp_items items;
+    char long_id[2][191];
+    for (size_t i = 0; i < 2; i++) {
+        memset(long_id[i], (int)('a' + i), sizeof long_id[i] - 1);
+        long_id[i][sizeof long_id[i] - 1] = '\0';
+    }
+    pay_buf_reset(&fix->text);
+    pay_buf_printf(&fix->text,
+                   "{\"id\":\"evt_1\",\"object\":\"event\",\"created\":1,\"livemode\":false,"
+                   "\"type\":\"refund.updated\",\"data\":{\"object\":{\"id\":\"%s\","
+                   "\"status\":\"succeeded\",\"amount\":100,\"currency\":\"usd\","
+                   "\"payment_intent\":\"%s\"}}}",
+                   long_id[0], long_id[1]);
+    assert_int_equal(parse(fix, pay_buf_str(&fix->text), &items, NULL), PAY_OK);
+    assert_true(pay_str_starts(items.items[0].business_key, "sha256:"));
+    assert_int_equal(items.items[0].business_key.len, 7 + 64);
 }
 
 /** The name and status of an event, by what it must become. */
@@ -701,6 +728,7 @@ int main(void)
         TEST(test_too_large_is_refused),
         TEST(test_full_arena_is_not_the_senders_fault),
         TEST(test_foreign_event_with_odd_amount_is_kept),
+        TEST(test_long_references_still_have_a_key),
         TEST(test_intent_types),
         TEST(test_charge_types),
         TEST(test_dispute_types),

@@ -216,6 +216,20 @@ static const struct {
      NULL,
      {NO(ATTEMPT), PAY_EV_ATTEMPT_DECLINED, NO(CAPTURE), NO(REFUND)},
      false},
+    {401,
+     "{\"message\":\"Unauthorized\"}",
+     NULL,
+     NULL,
+     {UNK(ATTEMPT), UNK(ATTEMPT), UNK(CAPTURE), UNK(REFUND)},
+     false},
+    {403,
+     "{\"error\":{\"message\":\"blocked\"}}",
+     NULL,
+     NULL,
+     {UNK(ATTEMPT), UNK(ATTEMPT), UNK(CAPTURE), UNK(REFUND)},
+     false},
+    {404, "{}", NULL, NULL, {UNK(ATTEMPT), UNK(ATTEMPT), UNK(CAPTURE), UNK(REFUND)}, false},
+    {429, "{}", NULL, NULL, {UNK(ATTEMPT), UNK(ATTEMPT), UNK(CAPTURE), UNK(REFUND)}, false},
     {409,
      ERROR("invalid_request_error", "lock_timeout"),
      NULL,
@@ -647,6 +661,21 @@ static void test_capture_is_named(void **state)
     assert_string_equal(reading.items.items[0].event.provider_action_id.ptr, "ch_1");
 }
 
+/* Another sum than ours was captured (in the console): it is told, but not as our action. */
+static void test_capture_of_another_sum_is_not_ours(void **state)
+{
+    static const char body[] =
+        "{\"id\":\"pi_1\",\"object\":\"payment_intent\",\"status\":\"succeeded\","
+        "\"amount_received\":2000,\"currency\":\"eur\",\"latest_charge\":\"ch_1\","
+        "\"metadata\":{\"order_id\":\"" ATTEMPT "\"}}";
+    const struct call call = {
+        PAY_JOB_QUERY_CAPTURE, REFERENCE, true, PAY_PSP_ANSWERED, 200, body, NULL, NULL};
+    const struct pay_psp_reading reading = reading_of(*state, &call);
+    assert_int_equal(reading.items.items[0].event.type, PAY_EV_CAPTURE_SUCCEEDED);
+    assert_int_equal(reading.items.items[0].event.amount.amount_minor, 2000);
+    assert_null(reading.items.items[0].event.action_id.ptr);
+}
+
 /* A canceled intent ends both the capture and the attempt, in that order. */
 static void test_capture_of_a_canceled_intent(void **state)
 {
@@ -670,6 +699,17 @@ static void test_search_tells_every_intent(void **state)
     const struct pay_psp_reading reading = reading_of(*state, &call);
     assert_int_equal(reading.items.count, 2);
     assert_string_equal(reading.items.items[1].event.provider_payment_id.ptr, "pi_2");
+}
+
+/* One intent is clear and the next is not: nothing is said in part. */
+static void test_half_an_answer_is_none(void **state)
+{
+    static const char body[] =
+        "{\"object\":\"search_result\",\"data\":[" INTENT("succeeded") "," INTENT("odd") "]}";
+    const struct call call = {PAY_JOB_QUERY, SEARCH, true, PAY_PSP_ANSWERED, 200, body, NULL, NULL};
+    const struct pay_psp_reading reading = reading_of(*state, &call);
+    assert_int_equal(reading.items.count, 1);
+    assert_int_equal(reading.items.items[0].event.type, PAY_EV_QUERY_FAILED);
 }
 
 static void test_hints_for_the_caller(void **state)
@@ -794,8 +834,10 @@ int main(void)
         TEST(test_decline_classes),
         TEST(test_query_tells_the_sum_refunded),
         TEST(test_capture_is_named),
+        TEST(test_capture_of_another_sum_is_not_ours),
         TEST(test_capture_of_a_canceled_intent),
         TEST(test_search_tells_every_intent),
+        TEST(test_half_an_answer_is_none),
         TEST(test_hints_for_the_caller),
         TEST(test_local_items),
         TEST(test_full_arena_is_a_retry),

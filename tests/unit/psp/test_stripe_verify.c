@@ -229,6 +229,8 @@ static void test_header_forms(void **state)
         {"t=-1700000000,v1=00", PAY_PSP_MALFORMED_HEADER},
         {"t=+1700000000,v1=00", PAY_PSP_MALFORMED_HEADER},
         {"t=0,v1=00", PAY_PSP_MALFORMED_HEADER},
+        {"t=1700000000,v1=00,v0=4f1cd7feda9826e746b7d482c4badebb657398df1099e1046364f6196a230150",
+         PAY_PSP_SIGNATURE_MISMATCH}, /* Only v1 counts, also beside a v1. */
         {"t=1700000000", PAY_PSP_NO_V1_SIGNATURE},
         {"t=1700000000,v1=", PAY_PSP_SIGNATURE_MISMATCH},
         {"t=1700000000,v1=4f1cd7feda9826e746b7d482c4badebb657398df1099e1046364f6196a230151",
