@@ -224,6 +224,24 @@ static void each_fault_is_not_known_and_ends(void **state)
     pay_redis_free(redis);
 }
 
+/* Only failures in a row open the breaker: one lost answer now and then must not. */
+static void a_success_starts_the_count_again(void **state)
+{
+    struct fake *fake = *state;
+    struct pay_redis *redis = make("127.0.0.1", fake->port);
+
+    atomic_store(&fake->mode, MODE_ANSWER);
+    wait_until_known(redis);
+    for (int i = 0; i < 6; i++) {
+        atomic_store(&fake->mode, MODE_ERROR); /* The connection stays: only this answer is lost. */
+        assert_int_equal(timed_exists(redis), PAY_REDIS_NOT_KNOWN);
+        assert_false(pay_redis_stats(redis).breaker_open);
+        atomic_store(&fake->mode, MODE_ANSWER);
+        wait_until_known(redis);
+    }
+    pay_redis_free(redis);
+}
+
 static void keys_that_cannot_be_are_not_known(void **state)
 {
     static char long_key[PAY_REDIS_KEY_BYTES_MAX + 1];
@@ -249,6 +267,7 @@ int main(void)
         cmocka_unit_test(a_name_that_cannot_be_resolved),
         cmocka_unit_test(a_name_is_resolved_beside_the_calls),
         cmocka_unit_test(each_fault_is_not_known_and_ends),
+        cmocka_unit_test(a_success_starts_the_count_again),
         cmocka_unit_test(keys_that_cannot_be_are_not_known),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
