@@ -222,6 +222,18 @@ bool pay_admit_bind_one(struct pay_turn *turn, int attempt_index, enum pay_refer
     return true;
 }
 
+static bool is_bound_anyhow(const struct pay_turn *turn, int attempt_index,
+                            struct pay_str reference)
+{
+    for (size_t i = 0; i < turn->snap->reference_count; i++) {
+        const struct pay_bound_reference *bound = &turn->snap->references[i];
+        if (bound->attempt_index == attempt_index && pay_str_eq_c(reference, bound->reference)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool names(const struct pay_event *event, struct pay_str reference)
 {
     for (size_t i = 0; i < event->reference_count; i++) {
@@ -244,23 +256,12 @@ bool pay_admit_bind(struct pay_turn *turn, int attempt_index)
         is_new |= pay_admit_bind_one(turn, attempt_index, event->references[i].kind,
                                      event->references[i].reference);
     }
-    if (!names(event, event->provider_payment_id)) {
+    if (!names(event, event->provider_payment_id) &&
+        !is_bound_anyhow(turn, attempt_index, event->provider_payment_id)) {
         is_new |=
             pay_admit_bind_one(turn, attempt_index, PAY_REF_OTHER, event->provider_payment_id);
     }
     return is_new;
-}
-
-static bool is_bound_anyhow(const struct pay_turn *turn, int attempt_index,
-                            struct pay_str reference)
-{
-    for (size_t i = 0; i < turn->snap->reference_count; i++) {
-        const struct pay_bound_reference *bound = &turn->snap->references[i];
-        if (bound->attempt_index == attempt_index && pay_str_eq_c(reference, bound->reference)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool has_bound_kind(const struct pay_turn *turn, int attempt_index,
