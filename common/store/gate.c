@@ -54,13 +54,14 @@ static const struct pay_pg_stmt pass_gate = {
 
 static const struct pay_pg_stmt read_gate = {
     .name = "gate_read",
-    .sql = "SELECT digest::bytea = $2, sending_at IS NOT NULL, closed_at IS NOT NULL,"
-           " now() >= not_after, finished_at IS NOT NULL,"
-           " coalesce(closed_at IS NULL AND sending_at IS NOT NULL AND request IS NOT NULL"
-           " AND now() < replay_until, false),"
-           " sent_by, sends, not_after, last_send_at, replay_until, endpoint, request,"
-           " request_key_id, outcome, outcome_key_id"
-           " FROM payfact.psp_request WHERE job_id = $1",
+    .sql =
+        "SELECT coalesce(digest::bytea = $2, false), sending_at IS NOT NULL, closed_at IS NOT NULL,"
+        " now() >= not_after, finished_at IS NOT NULL,"
+        " coalesce(closed_at IS NULL AND sending_at IS NOT NULL AND request IS NOT NULL"
+        " AND now() < replay_until, false),"
+        " sent_by, sends, not_after, last_send_at, replay_until, endpoint, request,"
+        " request_key_id, outcome, outcome_key_id"
+        " FROM payfact.psp_request WHERE job_id = $1",
     .read_only = true,
 };
 

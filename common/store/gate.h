@@ -68,6 +68,7 @@ struct pay_store_gate_state {
 PAY_MUST_CHECK enum pay_status pay_store_gate_pass(struct pay_store *store, struct pay_str job_id,
                                                    struct pay_bytes digest, struct pay_str me,
                                                    int *ret_send_no, struct pay_err *err);
+/** @param digest absent: whose bytes it was does not matter (same_digest is then false). */
 PAY_MUST_CHECK enum pay_status pay_store_gate_read(struct pay_store *store, struct pay_str job_id,
                                                    struct pay_bytes digest, struct pay_arena *arena,
                                                    struct pay_store_gate_state *ret_state,

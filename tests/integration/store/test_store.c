@@ -292,6 +292,17 @@ static struct pay_store_gate_state read_gate(struct world *world)
     return gate;
 }
 
+/* A query asks about the gate of another job, whose bytes it does not have. */
+static void a_gate_is_read_without_its_digest(void **state)
+{
+    struct world *world = *state;
+    struct pay_store_gate_state gate;
+    make_payment(world);
+    must(world, pay_store_gate_read(world->b, PAY_STR(JOB), (struct pay_bytes){NULL, 0},
+                                    world->arena, &gate, &world->err));
+    assert_true(gate.found && !gate.same_digest && !gate.sending);
+}
+
 static void a_gate_is_passed_once(void **state)
 {
     struct world *world = *state;
@@ -661,6 +672,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_role_may_only_what_it_needs),
         TEST(history_stays_even_for_its_owner),
+        TEST(a_gate_is_read_without_its_digest),
         TEST(a_gate_is_passed_once),
         TEST(a_finished_send_is_never_freed_or_finished_again),
         TEST(a_replay_needs_a_sent_open_request_in_time),
