@@ -4,10 +4,12 @@
 #include "common/base/file.h"
 #include "common/base/mem.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -53,9 +55,9 @@ int fixture_setup(void **state)
         return -1;
     }
     *state = fix;
-    fix->arena = pay_arena_new(1024 * 1024);
-    fix->file = pay_buf_make(1024 * 1024);
-    fix->text = pay_buf_make(1024 * 1024);
+    fix->arena = pay_arena_new(1048576u);
+    fix->file = pay_buf_make(1048576u);
+    fix->text = pay_buf_make(1048576u);
     fix->account = (struct pay_psp_account){.id = "stripe-a",
                                             .psp = "stripe",
                                             .merchant_id = "acme",
@@ -138,4 +140,26 @@ void fixture_write(struct pay_buf *out, const struct pay_json_value *value)
     } else {
         write_scalar(out, value);
     }
+}
+
+static int is_json_file(const struct dirent *entry)
+{
+    const size_t len = strlen(entry->d_name);
+    return len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0;
+}
+
+size_t fixture_each_file(struct fixture *fix, const char *folder,
+                         void (*check)(struct fixture *fix, const char *name))
+{
+    char path[512];
+    struct dirent **entries = NULL;
+    (void)snprintf(path, sizeof path, "%s/%s", PAY_TEST_DATA, folder);
+    const int count = scandir(path, &entries, is_json_file, alphasort);
+    assert_true(count > 0);
+    for (int i = 0; i < count; i++) {
+        check(fix, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free((void *)entries);
+    return (size_t)count;
 }

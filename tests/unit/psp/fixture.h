@@ -25,6 +25,9 @@ int fixture_teardown(void **state);
 void fixture_keys(struct fixture *fix, const struct pay_bytes *keys, size_t count);
 /** Read and parse a JSON file below tests/; the former document ends. */
 const struct pay_json_value *fixture_json(struct fixture *fix, const char *path);
+/** Run @p check for every .json file of a folder below tests/. @return how many there were. */
+size_t fixture_each_file(struct fixture *fix, const char *folder,
+                         void (*check)(struct fixture *fix, const char *name));
 /** Write a value as compact JSON into fix->text (members in the order of the file). */
 void fixture_write(struct pay_buf *out, const struct pay_json_value *value);
 

@@ -3,7 +3,6 @@
 
 #include "common/psp/stripe.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -179,23 +178,24 @@ static void check_sample(struct fixture *fix, size_t row)
     assert_null(item->payment_id.ptr); /* ORD-...: not of our form. */
 }
 
-static void test_every_sample(void **state)
+static void check_file(struct fixture *fix, const char *file)
 {
     const size_t rows = sizeof expected_types / sizeof expected_types[0];
-    size_t files = 0;
-    DIR *dir = opendir(PAY_TEST_DATA "/samples/stripe");
-    assert_non_null(dir);
-    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
-        const size_t len = strlen(entry->d_name);
-        files += len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0;
+    const size_t len = strlen(file) - strlen(".json");
+    size_t row = 0;
+    while (row < rows && (strlen(expected_types[row].sample) != len ||
+                          strncmp(expected_types[row].sample, file, len) != 0)) {
+        row++;
     }
-    (void)closedir(dir);
-    assert_int_equal(files, SAMPLE_COUNT);
-    assert_int_equal(rows, SAMPLE_COUNT);
-    for (size_t i = 0; i < rows; i++) {
-        pay_arena_reset(((struct fixture *)*state)->arena);
-        check_sample(*state, i);
-    }
+    assert_true(row < rows); /* Every file has its row. */
+    pay_arena_reset(fix->arena);
+    check_sample(fix, row);
+}
+
+static void test_every_sample(void **state)
+{
+    assert_int_equal(fixture_each_file(*state, "samples/stripe", check_file), SAMPLE_COUNT);
+    assert_int_equal(sizeof expected_types / sizeof expected_types[0], SAMPLE_COUNT);
 }
 
 /* ---- One fact, however it is told ---- */
@@ -347,21 +347,24 @@ static const struct {
     {"\"created\":1714637730", "\"created\":1714637730,\"api_version\":\"2030-01-01\"", PAY_PSP_OK},
 };
 
+static void check_refused(struct fixture *fix, size_t row)
+{
+    struct pay_psp_items items = {0};
+    struct pay_err err = {0};
+    const enum pay_psp_reason wanted = refusals[row].reason;
+    const struct pay_str body = changed(fix, succeeded, refusals[row].from, refusals[row].to);
+    const enum pay_status status = parse(fix, body, &items, &err);
+    if (err.code != (int)wanted) {
+        fail_msg("'%s': %s", refusals[row].to, pay_psp_reason_name((enum pay_psp_reason)err.code));
+    }
+    assert_int_equal(status, wanted == PAY_PSP_OK ? PAY_OK : PAY_REJECT);
+    assert_int_equal(items.count > 0, status == PAY_OK);
+}
+
 static void test_s3_a9_refusals(void **state)
 {
-    struct fixture *fix = *state;
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
-        struct pay_psp_items items = {0};
-        struct pay_err err = {0};
-        const struct pay_str body = changed(fix, succeeded, refusals[i].from, refusals[i].to);
-        const enum pay_status status = parse(fix, body, &items, &err);
-        if (err.code != (int)refusals[i].reason ||
-            (status == PAY_OK) != (refusals[i].reason == PAY_PSP_OK)) {
-            fail_msg("'%s': %s", refusals[i].to,
-                     pay_psp_reason_name((enum pay_psp_reason)err.code));
-        }
-        assert_true(status == PAY_OK || status == PAY_REJECT);
-        assert_int_equal(items.count > 0, status == PAY_OK);
+        check_refused(*state, i);
     }
 }
 
@@ -469,26 +472,34 @@ static const struct {
     {"payment_intent.invented", "succeeded", "automatic", PAY_EV_OTHER},
 };
 
+static void check_type(const char *what, enum pay_event_type given, enum pay_event_type wanted)
+{
+    if (given != wanted) {
+        fail_msg("%s: %s", what, pay_event_type_name(given));
+    }
+}
+
+static void check_intent(struct fixture *fix, size_t row)
+{
+    struct pay_psp_items items;
+    pay_buf_reset(&fix->text);
+    pay_buf_printf(&fix->text,
+                   "{\"id\":\"evt_1\",\"object\":\"event\",\"created\":1,\"livemode\":false,"
+                   "\"type\":\"%s\",\"data\":{\"object\":{\"id\":\"pi_1\",\"status\":\"%s\","
+                   "\"capture_method\":\"%s\",\"amount\":100,\"amount_received\":100,"
+                   "\"amount_capturable\":100,\"currency\":\"usd\","
+                   "\"client_secret\":\"pi_1_secret_x\",\"metadata\":{}}}}",
+                   intent_rows[row].type, intent_rows[row].status, intent_rows[row].method);
+    assert_int_equal(parse(fix, pay_buf_str(&fix->text), &items, NULL), PAY_OK);
+    assert_int_equal(items.count, 1);
+    check_type(intent_rows[row].type, items.items[0].event.type, intent_rows[row].event);
+    assert_null(items.items[0].event.merchant_request_no.ptr);
+}
+
 static void test_intent_types(void **state)
 {
-    struct fixture *fix = *state;
     for (size_t i = 0; i < sizeof intent_rows / sizeof intent_rows[0]; i++) {
-        struct pay_psp_items items;
-        pay_buf_reset(&fix->text);
-        pay_buf_printf(&fix->text,
-                       "{\"id\":\"evt_1\",\"object\":\"event\",\"created\":1,\"livemode\":false,"
-                       "\"type\":\"%s\",\"data\":{\"object\":{\"id\":\"pi_1\",\"status\":\"%s\","
-                       "\"capture_method\":\"%s\",\"amount\":100,\"amount_received\":100,"
-                       "\"amount_capturable\":100,\"currency\":\"usd\","
-                       "\"client_secret\":\"pi_1_secret_x\",\"metadata\":{}}}}",
-                       intent_rows[i].type, intent_rows[i].status, intent_rows[i].method);
-        assert_int_equal(parse(fix, pay_buf_str(&fix->text), &items, NULL), PAY_OK);
-        assert_int_equal(items.count, 1);
-        if (items.items[0].event.type != intent_rows[i].event) {
-            fail_msg("%s %s: %s", intent_rows[i].type, intent_rows[i].status,
-                     pay_event_type_name(items.items[0].event.type));
-        }
-        assert_null(items.items[0].event.merchant_request_no.ptr);
+        check_intent(*state, i);
     }
 }
 
@@ -511,30 +522,31 @@ static const struct {
     {"charge.updated", "\"status\":\"succeeded\",\"captured\":true", PAY_EV_OTHER, -1},
 };
 
+static void check_charge(struct fixture *fix, size_t row)
+{
+    struct pay_psp_items items;
+    pay_buf_reset(&fix->text);
+    pay_buf_printf(&fix->text,
+                   "{\"id\":\"evt_1\",\"object\":\"event\",\"created\":1,\"livemode\":false,"
+                   "\"type\":\"%s\",\"data\":{\"object\":{\"id\":\"ch_1\",%s,\"amount\":1000,"
+                   "\"amount_captured\":900,\"currency\":\"usd\",\"payment_intent\":\"pi_1\","
+                   "\"failure_code\":\"card_declined\",\"outcome\":{\"reason\":\"fraudulent\"}}}}",
+                   charge_rows[row].type, charge_rows[row].members);
+    assert_int_equal(parse(fix, pay_buf_str(&fix->text), &items, NULL), PAY_OK);
+    const struct pay_event *event = &items.items[0].event;
+    check_type(charge_rows[row].type, event->type, charge_rows[row].event);
+    assert_string_equal(event->provider_payment_id.ptr, "pi_1");
+    assert_int_equal(event->has_amount ? event->amount.amount_minor : -1,
+                     charge_rows[row].amount_minor);
+    assert_int_equal(event->failure_class, event->type == PAY_EV_ATTEMPT_DECLINED
+                                               ? PAY_FAILURE_FRAUD_SUSPECTED
+                                               : PAY_FAILURE_NONE);
+}
+
 static void test_charge_types(void **state)
 {
-    struct fixture *fix = *state;
     for (size_t i = 0; i < sizeof charge_rows / sizeof charge_rows[0]; i++) {
-        struct pay_psp_items items;
-        pay_buf_reset(&fix->text);
-        pay_buf_printf(&fix->text,
-                       "{\"id\":\"evt_1\",\"object\":\"event\",\"created\":1,\"livemode\":false,"
-                       "\"type\":\"%s\",\"data\":{\"object\":{\"id\":\"ch_1\",%s,\"amount\":1000,"
-                       "\"amount_captured\":900,\"currency\":\"usd\",\"payment_intent\":\"pi_1\","
-                       "\"failure_code\":\"card_declined\",\"outcome\":{\"reason\":\"fraudulent\"}}"
-                       "}}",
-                       charge_rows[i].type, charge_rows[i].members);
-        assert_int_equal(parse(fix, pay_buf_str(&fix->text), &items, NULL), PAY_OK);
-        const struct pay_event *event = &items.items[0].event;
-        if (event->type != charge_rows[i].event) {
-            fail_msg("%s: %s", charge_rows[i].type, pay_event_type_name(event->type));
-        }
-        assert_string_equal(event->provider_payment_id.ptr, "pi_1");
-        assert_int_equal(event->has_amount ? event->amount.amount_minor : -1,
-                         charge_rows[i].amount_minor);
-        if (event->type == PAY_EV_ATTEMPT_DECLINED) {
-            assert_int_equal(event->failure_class, PAY_FAILURE_FRAUD_SUSPECTED);
-        }
+        check_charge(*state, i);
     }
 }
 
@@ -601,23 +613,16 @@ static void test_plain_url_is_for_test_accounts_only(void **state)
 {
     struct fixture *fix = *state;
     struct pay_psp_items items;
-    static const char body[] =
-        "{\"id\":\"evt_1\",\"object\":\"event\",\"created\":1,\"livemode\":%s,"
-        "\"type\":\"payment_intent.requires_action\",\"data\":{\"object\":{\"id\":\"pi_1\","
-        "\"status\":\"requires_action\",\"amount\":100,\"currency\":\"usd\","
-        "\"next_action\":{\"type\":\"redirect_to_url\",\"redirect_to_url\":"
-        "{\"url\":\"http://127.0.0.1/x\"}}}}}";
     for (int live = 0; live <= 1; live++) {
         fix->account.live = live == 1;
         pay_buf_reset(&fix->text);
-        for (const char *c = body; *c != '\0'; c++) {
-            if (strncmp(c, "%s", 2) == 0) {
-                pay_buf_add_c(&fix->text, live == 1 ? "true" : "false");
-                c++;
-            } else {
-                pay_buf_add_char(&fix->text, *c);
-            }
-        }
+        pay_buf_printf(&fix->text,
+                       "{\"id\":\"evt_1\",\"object\":\"event\",\"created\":1,\"livemode\":%s,"
+                       "\"type\":\"payment_intent.requires_action\",\"data\":{\"object\":{"
+                       "\"id\":\"pi_1\",\"status\":\"requires_action\",\"amount\":100,"
+                       "\"currency\":\"usd\",\"next_action\":{\"type\":\"redirect_to_url\","
+                       "\"redirect_to_url\":{\"url\":\"http://127.0.0.1/x\"}}}}}",
+                       live == 1 ? "true" : "false");
         assert_int_equal(parse(fix, pay_buf_str(&fix->text), &items, NULL), PAY_OK);
         assert_int_equal(items.items[0].event.action.is_set, live == 0);
     }
@@ -681,31 +686,41 @@ static void mutate(struct pay_buf *text, uint32_t *seed)
     }
 }
 
+static void check_keys(const struct pay_psp_items *items)
+{
+    for (size_t i = 0; i < items->count; i++) {
+        assert_true(items->items[i].business_key.len > 0);
+        assert_true(items->items[i].business_key.len < PAY_CAUSE_SIZE);
+        assert_true(items->items[i].transport_key.len <= 200);
+    }
+}
+
+/* @return whether the broken sample was understood. */
+static bool parse_broken_sample(struct fixture *fix, uint32_t *seed)
+{
+    const size_t rows = sizeof expected_types / sizeof expected_types[0];
+    const uint32_t started = *seed;
+    struct pay_psp_items items = {0};
+    pay_arena_reset(fix->arena);
+    (void)sample_body(fix, expected_types[next_random(seed) % rows].sample, NULL);
+    for (uint32_t n = next_random(seed) % 4; n > 0 && fix->text.len > 1; n--) {
+        mutate(&fix->text, seed);
+    }
+    const enum pay_status status = parse(fix, pay_buf_str(&fix->text), &items, NULL);
+    if (status != PAY_OK && status != PAY_REJECT) {
+        fail_msg("seed %u: %s", started, pay_status_name(status));
+    }
+    check_keys(&items);
+    return status == PAY_OK;
+}
+
 /* Whatever stands in a body, it is refused or understood, and what is understood has its keys. */
 static void test_s3_random_bodies_never_crash(void **state)
 {
-    struct fixture *fix = *state;
     uint32_t seed = 20261130;
     size_t taken = 0;
     for (size_t round = 0; round < 4000; round++) {
-        const size_t rows = sizeof expected_types / sizeof expected_types[0];
-        const uint32_t started = seed;
-        struct pay_psp_items items = {0};
-        pay_arena_reset(fix->arena);
-        (void)sample_body(fix, expected_types[next_random(&seed) % rows].sample, NULL);
-        for (uint32_t n = next_random(&seed) % 4; n > 0 && fix->text.len > 1; n--) {
-            mutate(&fix->text, &seed);
-        }
-        const enum pay_status status = parse(fix, pay_buf_str(&fix->text), &items, NULL);
-        if (status != PAY_OK && status != PAY_REJECT) {
-            fail_msg("seed %u: %s", started, pay_status_name(status));
-        }
-        for (size_t i = 0; i < items.count; i++) {
-            assert_true(items.items[i].business_key.len > 0);
-            assert_true(items.items[i].business_key.len < PAY_CAUSE_SIZE);
-            assert_true(items.items[i].transport_key.len <= 200);
-        }
-        taken += status == PAY_OK;
+        taken += parse_broken_sample(*state, &seed);
     }
     assert_true(taken > 400 && taken < 4000); /* Both sides of the refusal were seen. */
 }

@@ -7,7 +7,6 @@
 #include "common/psp/registry.h"
 #include "common/psp/stripe.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,7 +82,7 @@ static void check_primitive(const struct pay_json_value *vector)
 static void check_webhook(struct fixture *fix, const struct pay_json_value *vector,
                           const char *file)
 {
-    struct pay_psp_header headers[HEADERS_MAX];
+    struct pay_psp_header headers[HEADERS_MAX] = {0};
     struct pay_bytes keys[PAY_TEST_KEYS_MAX];
     struct pay_str key_id = {NULL, 0};
     int64_t now_s = 0;
@@ -117,37 +116,22 @@ static void check_webhook(struct fixture *fix, const struct pay_json_value *vect
     assert_true(parsed == PAY_OK || parsed == PAY_REJECT);
 }
 
-static bool is_json_file(const char *name)
+static void check_vector(struct fixture *fix, const char *file)
 {
-    const size_t len = strlen(name);
-    return len > 5 && strcmp(name + len - 5, ".json") == 0;
+    char path[512];
+    (void)snprintf(path, sizeof path, "vectors/stripe/%s", file);
+    const struct pay_json_value *vector = fixture_json(fix, path);
+    if (pay_str_eq_c(member_str(vector, "kind"), "primitive")) {
+        check_primitive(vector);
+    } else {
+        check_webhook(fix, vector, file);
+    }
 }
 
 /* Every file of the directory, so that none is forgotten (S1, S5, S11). */
 static void test_s1_s5_s11_every_vector(void **state)
 {
-    struct fixture *fix = *state;
-    size_t files = 0, checked = 0;
-    DIR *dir = opendir(PAY_TEST_DATA "/vectors/stripe");
-    assert_non_null(dir);
-    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
-        char path[512];
-        if (!is_json_file(entry->d_name)) {
-            continue;
-        }
-        files++;
-        (void)snprintf(path, sizeof path, "vectors/stripe/%s", entry->d_name);
-        const struct pay_json_value *vector = fixture_json(fix, path);
-        if (pay_str_eq_c(member_str(vector, "kind"), "primitive")) {
-            check_primitive(vector);
-        } else {
-            check_webhook(fix, vector, entry->d_name);
-        }
-        checked++;
-    }
-    (void)closedir(dir);
-    assert_int_equal(checked, files);
-    assert_int_equal(files, VECTOR_COUNT);
+    assert_int_equal(fixture_each_file(*state, "vectors/stripe", check_vector), VECTOR_COUNT);
 }
 
 static const char body[] = "{\n  \"id\": \"evt_test_webhook\",\n  \"object\": \"event\"\n}";
@@ -243,9 +227,7 @@ static void test_header_forms(void **state)
         struct pay_str key = {NULL, 0};
         const enum pay_psp_reason reason =
             verify_at(*state, "Stripe-Signature", rows[i].value, T0, &key);
-        if (reason != rows[i].reason) {
-            fail_msg("'%s': %s", rows[i].value, pay_psp_reason_name(reason));
-        }
+        assert_string_equal(pay_psp_reason_name(reason), pay_psp_reason_name(rows[i].reason));
     }
 }
 
