@@ -2,16 +2,20 @@
 #include "tools/payfactctl/send.h"
 
 #include <stddef.h>
+#include <string.h>
+#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/contracts/topics.h"
 #include "common/io/kafka/kafka_producer.h"
+#include "common/store/explain.h"
 #include "tools/payfactctl/ctl.h"
 
 #include "common/base/banned.h"
 
 #define MESSAGE_TIMEOUT_MS 15000
 #define REPORT_MARGIN_MS 5000
+#define POLL_NS 100000000L
 #define SECONDS_MAX (INT64_C(366) * 86400)
 
 static const char op[] = "send";
@@ -133,38 +137,115 @@ static enum pay_status produce(struct pay_ctl *ctl, const struct pay_send_order 
     return status;
 }
 
+/* ---- the answer ---- */
+
+/* From PostgreSQL, not from the events: those of a month need not be read for one of them. */
+static enum pay_status poll_answer(struct pay_store *store, const struct pay_command *command,
+                                   int64_t wait_s, struct pay_explain_answer *ret_answer,
+                                   struct pay_err *err)
+{
+    const struct timespec pause = {.tv_nsec = POLL_NS};
+    const int64_t end_us = pay_clock_mono_us() + wait_s * INT64_C(1000000);
+    do {
+        const enum pay_status status = pay_store_explain_answer(
+            store, command->caller.ptr, command->command_id.ptr, ret_answer, err);
+        if (status != PAY_OK || ret_answer->is_there) {
+            return status;
+        }
+        (void)nanosleep(&pause, NULL);
+    } while (pay_clock_mono_us() < end_us);
+    return PAY_OK;
+}
+
+static enum pay_status wait_answer(struct pay_store *store, const struct pay_send_order *order,
+                                   int64_t wait_s, struct pay_explain_answer *ret_answer,
+                                   struct pay_err *err)
+{
+    const enum pay_status status = poll_answer(store, &order->command, wait_s, ret_answer, err);
+    if (status == PAY_OK && ret_answer->is_there && strcmp(ret_answer->status, "REJECTED") == 0) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "the command was refused: %s",
+                           ret_answer->reason_code);
+    }
+    if (status != PAY_OK || !ret_answer->is_there) {
+        return pay_err_set(err, PAY_UNKNOWN, 0, op,
+                           "the command is sent, its answer is not there: ask \"explain\"");
+    }
+    return PAY_OK;
+}
+
+/* Before anything is sent: a database that is away must not leave a command without its answer. */
+static enum pay_status open_store(const struct pay_ctl *ctl, struct pay_store **ret_store,
+                                  struct pay_err *err)
+{
+    struct pay_pg_options options;
+    enum pay_status status = pay_ctl_pg_options(ctl, "payfactctl send", &options, err);
+    if (status == PAY_OK) {
+        options.read_only = true;
+        status = pay_store_new(&options, ret_store, err);
+    }
+    return status == PAY_OK ? pay_store_connect(*ret_store, err) : status;
+}
+
 /* ---- say ---- */
 
 static void print(struct pay_ctl *ctl, const struct pay_send_options *options,
-                  const struct pay_send_order *order, const struct delivery *delivery)
+                  const struct pay_send_order *order, const struct delivery *delivery,
+                  const struct pay_explain_answer *answer)
 {
+    struct pay_buf *out = &ctl->out;
     if (!options->as_json) {
-        pay_buf_printf(&ctl->out, "payment_id %s\ncommand_id %s\n", order->payment_id,
+        pay_buf_printf(out, "payment_id %s\ncommand_id %s\n", order->payment_id,
                        order->command.command_id.ptr);
+        if (answer->is_there) {
+            pay_buf_printf(out, "answer %s %s\n", answer->status, answer->reason_code);
+        }
         return;
     }
-    pay_buf_printf(&ctl->out, "{\"payment_id\":\"%s\",\"command_id\":", order->payment_id);
-    pay_buf_add_json_str(&ctl->out, order->command.command_id);
-    pay_buf_printf(&ctl->out, ",\"partition\":%d,\"offset\":%lld}\n",
-                   (int)delivery->report.partition, (long long)delivery->report.offset);
+    pay_buf_printf(out, "{\"payment_id\":\"%s\",\"command_id\":", order->payment_id);
+    pay_buf_add_json_str(out, order->command.command_id);
+    pay_buf_printf(out,
+                   ",\"partition\":%d,\"offset\":%lld,\"answer\":", (int)delivery->report.partition,
+                   (long long)delivery->report.offset);
+    pay_buf_add_json_str(out, pay_str_of(answer->is_there ? answer->status : NULL));
+    pay_buf_add_c(out, ",\"reason_code\":");
+    pay_buf_add_json_str(out,
+                         pay_str_of(answer->reason_code[0] == '\0' ? NULL : answer->reason_code));
+    pay_buf_add_c(out, "}\n");
+}
+
+static enum pay_status send_built(struct pay_ctl *ctl, const struct pay_send_options *options,
+                                  const struct pay_send_order *order, struct pay_err *err)
+{
+    struct delivery delivery = {.is_reported = false};
+    struct pay_explain_answer answer = {.is_there = false};
+    struct pay_store *store = NULL;
+    enum pay_status status = options->wait_s > 0 ? open_store(ctl, &store, err) : PAY_OK;
+    if (status == PAY_OK) {
+        status = produce(ctl, order, options->key_id, &delivery, err);
+    }
+    if (status == PAY_OK) {
+        if (options->wait_s > 0) {
+            status = wait_answer(store, order, options->wait_s, &answer, err);
+        }
+        print(ctl, options, order, &delivery, &answer); /* it is sent, whatever was answered */
+    }
+    store = pay_store_free(store);
+    return status;
 }
 
 static enum pay_ctl_exit send(struct pay_ctl *ctl, enum pay_command_type type, const void *given,
                               struct pay_err *err)
 {
-    const struct pay_send_options *options = given;
     struct pay_send_order order;
-    struct delivery delivery = {.is_reported = false};
-    enum pay_status status = pay_send_build(type, options, pay_clock_wall_us(), &order, err);
-    const bool is_built = status == PAY_OK;
-    if (is_built) {
-        status = produce(ctl, &order, options->key_id, &delivery, err);
-    }
+    enum pay_ctl_exit code = PAY_CTL_USAGE;
+    const enum pay_status status = pay_send_build(type, given, pay_clock_wall_us(), &order, err);
     if (status == PAY_OK) {
-        print(ctl, options, &order, &delivery);
+        code = pay_ctl_exit_of(send_built(ctl, given, &order, err));
+    } else if (status != PAY_REJECT) {
+        code = pay_ctl_exit_of(status);
     }
     pay_send_free(&order);
-    return status == PAY_REJECT && !is_built ? PAY_CTL_USAGE : pay_ctl_exit_of(status);
+    return code;
 }
 
 #define KIND(name_, type_, args_, what_)                                         \
