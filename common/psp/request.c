@@ -7,8 +7,8 @@
 
 #include "common/base/banned.h"
 
-#define STORED_BYTES_MAX 262144u /**< Escapes may make it longer than PAY_PSP_REQUEST_BYTES_MAX. \
-                                  */
+/* Escapes may make it longer than PAY_PSP_REQUEST_BYTES_MAX. */
+#define STORED_BYTES_MAX 262144u
 
 /* Every body so far is text; a PSP with a binary one needs another form here. */
 static struct pay_str text_of(struct pay_bytes bytes)
