@@ -159,6 +159,12 @@ static bool writes_jobs(const struct pay_try *turn, const struct pay_unit *unit)
     return merchant == NULL || pay_merchant_writes(merchant, pay_str_of(order->payment_id));
 }
 
+/* What a decision says may be borrowed from a row that the next decision changes. */
+static const char *keep(struct pay_arena *arena, const char *text)
+{
+    return pay_arena_str(arena, pay_str_of(text)).ptr;
+}
+
 static bool plan_job(struct pay_try *turn, struct pay_unit *unit, struct pay_item *item,
                      const struct pay_job_effect *effect)
 {
@@ -168,6 +174,7 @@ static bool plan_job(struct pay_try *turn, struct pay_unit *unit, struct pay_ite
         return false;
     }
     plan->effect = *effect;
+    plan->effect.reason_code = keep(arena, effect->reason_code);
     plan->item = item;
     if (writes_jobs(turn, unit)) {
         plan->row = pay_outbox_row(turn, unit, PAY_STR("psp-jobs"),
@@ -234,11 +241,11 @@ static bool emit_history(struct pay_try *turn, struct pay_unit *unit, const stru
         .from_status = from->from_status,
         .to_status = from->to_status,
         .verdict = from->verdict,
-        .event_name = from->event_name,
+        .event_name = keep(arena, from->event_name),
         .event_id = in->command != NULL ? item->cause : item->what->input_id,
         .source = in->source,
         .evidence = in->evidence,
-        .reason_code = from->reason_code,
+        .reason_code = keep(arena, from->reason_code),
         .provider_reference = pay_arena_str(arena, from->provider_reference),
         .trace_id = item->trace_id,
         .version_before = unit->snapshot.order.version,
@@ -261,7 +268,8 @@ static bool emit_history(struct pay_try *turn, struct pay_unit *unit, const stru
             row->published_event_id = pay_arena_str(arena, pay_str_of(fact->event_id));
         }
     }
-    return row->aggregate_id.ptr != NULL && pay_list_add(arena, &unit->history, row);
+    return row->aggregate_id.ptr != NULL && row->reason_code != NULL &&
+           pay_list_add(arena, &unit->history, row);
 }
 
 /* ---- what the decision appended to the snapshot ---- */

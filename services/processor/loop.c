@@ -246,6 +246,8 @@ static enum pay_status make_consumer(struct loop *loop, struct pay_err *err)
                  .client_id = "payfact-processor",
                  .properties_file = common->kafka_properties_file},
         .group_id = loop->group,
+        .instance_id = loop->cfg->group_instance_id,
+        .session_timeout_ms = (int)loop->cfg->session_timeout_ms,
         .topics = topics,
         .topic_count = 1,
         .fetch_kbytes_max = RECORDS_KBYTES_MAX,

@@ -28,6 +28,11 @@ static const struct pay_cfg_row rows[] = {
         "A dead letter that Kafka has not acknowledged by then is produced again."),
     ROW("RETRY_MAX_MS", retry_max_ms, "5000", 100, 60000, "ms",
         "Longest pause before a batch is tried again while PostgreSQL is away."),
+    ROW("SESSION_TIMEOUT_MS", session_timeout_ms, "45000", 6000, 300000, "ms",
+        "A processor that the group has not heard of for so long loses its partitions."),
+    {"GROUP_INSTANCE_ID", PAY_CFG_TEXT, offsetof(struct pay_processor_settings, group_instance_id),
+     NULL, 0, 0, "", 0,
+     "Name for static group membership, the same after a restart and no other's; empty: dynamic."},
 };
 
 const struct pay_cfg_table pay_processor_config = {"payfact-processor", rows,

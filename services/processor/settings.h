@@ -16,6 +16,8 @@ struct pay_processor_settings {
     int64_t orphan_first_ms;
     int64_t produce_timeout_ms;
     int64_t retry_max_ms;
+    int64_t session_timeout_ms;
+    char group_instance_id[PAY_CFG_TEXT_MAX];
 };
 
 extern struct pay_processor_settings pay_processor_settings;

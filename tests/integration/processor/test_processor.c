@@ -135,6 +135,13 @@ static void a_whole_payment_in_one_batch_is_one_version(void **state)
                         " payfact.payment_state_history WHERE aggregate = 'ATTEMPT' AND verdict ="
                         " 'APPLY'"),
         "CREATED PROCESSING SUCCEEDED");
+    /* A row keeps the reason that it had when it was decided, whatever the order's is now. */
+    assert_string_equal(
+        pay_testdb_text(&world->db,
+                        "SELECT string_agg(reason_code, ' ' ORDER BY id) FROM"
+                        " payfact.payment_state_history WHERE aggregate = 'ORDER' AND verdict ="
+                        " 'APPLY'"),
+        "ACCEPTED FOLLOWS_ATTEMPT PAID");
     assert_int_equal(number(world, "SELECT count(*) FROM payfact.payment_state_history WHERE"
                                    " verdict = 'IGNORE'"),
                      1);
