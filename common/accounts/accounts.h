@@ -117,7 +117,7 @@ struct pay_principal {
 
 /**
  * @brief Read and check a file once (for --check-config and tools).
- * @param secrets_dir what `file` names are relative to.
+ * @param secrets_dir what `file` names are relative to; NULL or "": the folder of @p path.
  * @param problems one line each, "path: what"; appended; may be NULL. Never a secret in it.
  * @return PAY_FATAL: something is wrong, the first problem is in @p err. May block on the disk.
  */

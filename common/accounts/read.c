@@ -5,6 +5,7 @@
 #include "common/base/mem.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,12 +153,24 @@ static enum pay_status fail(struct pay_accounts_reader *reader, const char *path
                        reader->problem_count > 1 ? " (and more)" : "");
 }
 
+/* Where secret files are looked for when nothing is said: beside the accounts file. */
+static const char *folder_of(const char *path, char dst[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    const size_t len = slash == NULL ? 0 : (size_t)(slash - path);
+    return slash != NULL && pay_str_copy(dst, PATH_MAX, (struct pay_str){path, len}) ? dst : ".";
+}
+
 enum pay_status pay_accounts_read(const char *path, const char *secrets_dir,
                                   struct pay_watch *watch, struct pay_buf *problems,
                                   struct pay_accounts **ret_accounts, struct pay_err *err)
 {
+    char folder[PATH_MAX];
     struct pay_accounts_reader reader = {
-        .secrets_dir = secrets_dir, .watch = watch, .problems = problems};
+        .secrets_dir =
+            secrets_dir == NULL || secrets_dir[0] == '\0' ? folder_of(path, folder) : secrets_dir,
+        .watch = watch,
+        .problems = problems};
     struct pay_buf text = pay_buf_make(PAY_ACCOUNTS_FILE_BYTES_MAX);
     struct pay_json *doc = NULL;
     struct pay_err inner = {0};

@@ -52,7 +52,7 @@ enum pay_status pay_accounts_open(const char *path, const char *secrets_dir,
         return pay_err_set(err, PAY_FATAL, 0, "accounts", "out of memory");
     }
     store->path = copy_of(path);
-    store->secrets_dir = copy_of(secrets_dir);
+    store->secrets_dir = copy_of(secrets_dir == NULL ? "" : secrets_dir);
     if (store->path == NULL || store->secrets_dir == NULL) {
         status = pay_err_set(err, PAY_FATAL, 0, "accounts", "out of memory");
         goto out;
