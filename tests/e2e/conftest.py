@@ -18,7 +18,7 @@ def servers():
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "stack(**options): how this test's Stack is made")
+    config.addinivalue_line("markers", "stack(**options): how this test's Stack is made; prepare(stack) runs before start()")
     config.addinivalue_line("markers", "unaudited: the test leaves something that the audit would rightly report")
     config.addinivalue_line("markers", "redis_irrelevant: nothing in this test can depend on Redis")
 
@@ -30,17 +30,37 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("redis_up", [True] if single else [True, False], ids=lambda up: "redis" if up else "no-redis")
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    if call.when == "call":
+        item.failed = outcome.get_result().failed
+
+
 @pytest.fixture
 def stack(servers, redis_up, request):
     marker = request.node.get_closest_marker("stack")
-    with Stack(servers, **(marker.kwargs if marker else {})) as made:
+    options = dict(marker.kwargs) if marker else {}
+    prepare = options.pop("prepare", lambda made: None)
+    with Stack(servers, **options) as made:
+        prepare(made)
         made.start()
         if not redis_up:
             made.redis.stop()
         yield made
+        if getattr(request.node, "failed", True):
+            raise_for_fallen(made)
+            return
         if not request.node.get_closest_marker("unaudited"):
             made.idle()
             assert made.audit() == []
             assert check_facts(made) == []
+        raise_for_fallen(made)
         codes = {name: service.stop() for name, service in made.services.items() if service.alive()}
         assert set(codes.values()) <= {0}, codes
+
+
+def raise_for_fallen(made):
+    """A process that ended by itself is a failure of its own, whatever the test saw of it."""
+    fallen = {name: (service.fell(), service.tail(5)) for name, service in made.services.items() if service.fell() is not None}
+    assert not fallen, f"ended by themselves: {fallen}"

@@ -25,9 +25,11 @@ def verdicts(stack, payment_id, event_type):
     return [row["verdict"] for row in history(stack, payment_id, event_type=event_type, aggregate="ATTEMPT")]
 
 
-def wait_verdict(stack, payment_id, event_type, verdict, count=1, limit_s=30):
+def wait_verdict(stack, payment_id, event_type, verdict, count=1, limit_s=30, **wanted):
+    """Rows of the history with this verdict on this type of event, once there are `count`."""
+
     def found():
-        rows = history(stack, payment_id, event_type=event_type, verdict=verdict, aggregate="ATTEMPT")
+        rows = history(stack, payment_id, event_type=event_type, verdict=verdict, aggregate="ATTEMPT", **wanted)
         return rows if len(rows) >= count else None
 
     return wait_for(f"{count} x {verdict} on {event_type} of {payment_id}", found, limit_s)

@@ -237,6 +237,10 @@ class Stack:
         if problems and not kind:
             raise problems[0]
 
+    def at_exit(self, undo):
+        """Called when the stack ends, before everything that was started earlier."""
+        self._undo.append(undo)
+
     def _remove_dir(self):
         if os.environ.get("PAY_TEST_KEEP"):
             print(f"kept: {self.dir}", file=sys.stderr)

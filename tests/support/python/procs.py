@@ -4,6 +4,7 @@
 import ctypes
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -16,15 +17,23 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _given = set()
 
 
-def free_port():
-    """A port of loopback that is free now and was not given to anybody in this process."""
+def _is_free(port):
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port(count=1):
+    """A port of loopback (the first of `count` in a row) that is free now and was not given to anybody in this
+    process. Below the ports that the kernel gives to outgoing connections: one of those may take any other first."""
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        if port not in _given:
-            _given.add(port)
-            return port
+        ports = range(first := random.randrange(10000, 32000), first + count)
+        if not _given.intersection(ports) and all(_is_free(port) for port in ports):
+            _given.update(ports)
+            return first
 
 
 def wait_for(what, condition, limit_s=30, pause_s=0.02):
@@ -50,9 +59,11 @@ class Process:
         self.name, self.argv, self.env = name, [str(a) for a in argv], env
         self.log = pathlib.Path(log_dir) / f"{name}.log"
         self._popen = None
+        self._was_killed = False
 
     def start(self, stdout=None):
         assert not self.alive(), f"{self.name} is running already"
+        self._was_killed = False
         with self.log.open("ab") as log:
             self._popen = subprocess.Popen(
                 self.argv, env=self.env, stdin=subprocess.DEVNULL, stdout=stdout or log, stderr=log,
@@ -71,6 +82,11 @@ class Process:
     def alive(self):
         return self._popen is not None and self._popen.poll() is None
 
+    def fell(self):
+        """The status with which it ended though nobody stopped it; None: nothing of the kind."""
+        code = self._popen.poll() if self._popen else None
+        return None if self._was_killed or code == 0 else code
+
     def signal(self, number):
         if self.alive():
             self._popen.send_signal(number)
@@ -88,6 +104,7 @@ class Process:
             raise AssertionError(f"{self.name} did not end in {limit_s * SCALE:g} s after SIGTERM") from None
 
     def kill9(self):
+        self._was_killed = True
         if self.alive():
             self._popen.kill()
         return self._popen.wait() if self._popen else None

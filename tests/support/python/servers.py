@@ -52,7 +52,7 @@ class ApacheKafka:
     kind = "apache"
 
     def __init__(self, directory):
-        self.directory, self.port = directory, free_port()
+        self.directory, self.port = directory, free_port(2)  # the controller listens on the next one
 
     def start(self):
         script("kafka-fetch.sh")
