@@ -8,7 +8,6 @@ and every process ends by itself, with status 0, when it is asked to.
 import pytest
 
 from payfact_stack import Servers, Stack
-from story import check_facts
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +53,6 @@ def stack(servers, redis_up, request):
         if not request.node.get_closest_marker("unaudited"):
             made.idle()
             assert made.audit() == []
-            assert check_facts(made) == []
         raise_for_fallen(made)
         codes = {name: service.stop() for name, service in made.services.items() if service.alive()}
         assert set(codes.values()) <= {0}, codes

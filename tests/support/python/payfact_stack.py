@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "tests" / "psp-simulator"))
 from client import Simulator  # noqa: E402
 from procs import Process, free_port, wait_for  # noqa: E402
 from records import RECORD_OF, Group, Signer, Topic, Upstream, keyring_file, new_payment_id  # noqa: E402
-from servers import MockBroker, Redis, Servers, work_dir  # noqa: E402
+from servers import MockBroker, Redis, Servers, signals_held, work_dir  # noqa: E402
 
 __all__ = ["Servers", "Stack", "new_payment_id", "wait_for"]
 
@@ -181,13 +181,14 @@ class Stack:
         number = f"{os.getpid()}_{next(self._numbers)}"
         self.database, self.prefix = f"t_{number}", f"t{number}."
         self.services, self._undo, self._topics, self._groups, self._known = {}, [], {}, {}, {}
-        self.redis = self.psp = self.upstream = None
+        self.redis = self.psp = self.upstream = self.broker = None
 
     # ---- life
 
     def __enter__(self):
         try:
-            signal.signal(signal.SIGTERM, _raise_on_sigterm)
+            if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, _raise_on_sigterm)
         except ValueError:
             pass  # not the main thread: whoever runs us answers signals
         try:
@@ -198,14 +199,16 @@ class Stack:
         return self
 
     def _enter(self):
-        self.dir = work_dir()
-        self._undo.append(self._remove_dir)
+        with signals_held():
+            self.dir = work_dir()
+            self._undo.append(self._remove_dir)
         (self.dir / "secrets").mkdir(mode=0o700)
         (self.dir / "log").mkdir()
         self._start_database()
         if self.broker_kind == "mock":
             broker = MockBroker(build_dir() / "bin" / "payfact-mock-broker", self.dir / "log", self.prefix, self.partitions)
             self._undo.append(broker.stop)
+            self.broker = broker
             self.brokers = broker.start().brokers
         else:
             self.brokers = self.servers.kafka_brokers
@@ -222,7 +225,7 @@ class Stack:
         self.upstream = Upstream(self.brokers, self.topic_name("commands"), self.signers[CALLER], CALLER)
 
     def __exit__(self, kind, error, trace):
-        if kind:
+        if kind and issubclass(kind, Exception):  # not when somebody pressed Ctrl-C
             for service in self.services.values():
                 print(f"---- {service.name}:\n{service.tail(15)}", file=sys.stderr)
         problems = []
@@ -272,8 +275,8 @@ class Stack:
         log = (self.dir / "log" / "psp.log").open("wb")
         self._undo.append(log.close)
         self.psp = Simulator(self.psp_accounts, settings={"speed": 600, **self._psp_settings}, log=log)
+        self._undo.append(lambda: self.psp.process and self.psp.__exit__())  # before: it may be interrupted half way
         self.psp.__enter__()
-        self._undo.append(self.psp.__exit__)
 
     def _write_accounts(self):
         secrets_dir = self.dir / "secrets"
@@ -349,8 +352,9 @@ class Stack:
                 env[f"PAYFACT_{name}"] = filled
         return env
 
-    def service(self, name, instance=None):
-        """The process of this name, made at first use; a second instance of a service gets a name of its own."""
+    def service(self, name, instance=None, **settings):
+        """The process of this name, made at first use; a second instance of a service gets a name of its own, and
+        may have settings of its own."""
         called = instance or name
         if called not in self.services:
             program, arguments, role, own = SERVICES[name]
@@ -361,10 +365,10 @@ class Stack:
             if not role:
                 common.pop("PG_CONNINFO", None)
             admin_port = free_port()
-            settings = {**common, **own, **self._settings.get(name, {})}
-            if instance and "HTTP_PORT" in settings:
-                settings["HTTP_PORT"] = str(free_port())
-            env = self._environment(settings, self._values(called, role, admin_port))
+            merged = {**common, **own, **self._settings.get(name, {}), **settings}
+            if instance and "HTTP_PORT" in merged:
+                merged["HTTP_PORT"] = str(free_port())
+            env = self._environment(merged, self._values(called, role, admin_port))
             made = Service(called, [binary, *arguments], self.dir / "log", env, admin_port)
             self.services[called] = made
             self._undo.append(lambda: made.alive() and made.stop())
@@ -382,11 +386,16 @@ class Stack:
             if self.services[name].alive():
                 self.services[name].stop()
 
+    def ctl_environment(self):
+        """The variables that payfactctl needs here."""
+        settings = {name: COMMON[name] for name in CTL_SETTINGS}
+        env = self._environment(settings, self._values("payfactctl", None, 0))
+        return {name: value for name, value in env.items() if name.startswith("PAYFACT_")}
+
     def ctl(self, what, *more, check=True, **words):
         """Run payfactctl by the table above; returns its standard output."""
         arguments = [a.format(**words) for a in CTL[what]] + [str(m) for m in more]
-        settings = {name: COMMON[name] for name in CTL_SETTINGS}
-        env = self._environment(settings, self._values("payfactctl", None, 0))
+        env = {**clean_environment(), **self.ctl_environment()}
         run = subprocess.run([build_dir() / "bin" / "payfactctl", *arguments], env=env, capture_output=True, text=True)
         if check and run.returncode != 0:
             raise RuntimeError(f"payfactctl {' '.join(arguments)} ended with {run.returncode}: {run.stderr[-2000:]}")
@@ -501,7 +510,7 @@ class Stack:
 
     def audit(self):
         """Differences between the simulator's ledger, the database and the published events; [] is right."""
-        return [*self._audit_money(), *self._audit_events()]
+        return [*self._audit_money(), *self._audit_events(), *self._audit_ids()]
 
     def _audit_money(self):
         rows = self.sql("SELECT attempt_id, captured_minor, refunded_minor, currency FROM payment_amount")
@@ -542,3 +551,21 @@ class Stack:
                 yield f"{row['payment_id']}: {row['status']} with {len(successes)} PaymentSucceeded"
         for payment in by_payment:
             yield f"{payment}: events were published, the database has no such order"
+
+    def _audit_ids(self):
+        """A fact has one id, whenever and however often it is published, and it is the one that the history names."""
+        seen = {}
+        for event in self.consume_events():
+            place = event["payment_id"], event["sequence"]
+            if event["sequence"] and seen.setdefault(place, event["event_id"]) != event["event_id"]:
+                yield f"{place}: published as {seen[place]} and as {event['event_id']}"
+        kept = self.sql(
+            "SELECT payment_id, published_sequence AS number, published_event_id AS id FROM payment_state_history "
+            "WHERE published_sequence > 0"
+        )
+        for row in kept:
+            published = seen.get((row["payment_id"], row["number"]))
+            if published != row["id"]:
+                yield f"{row['payment_id']} #{row['number']}: the history says {row['id']}, published was {published}"
+        if len({(row["payment_id"], row["number"]) for row in kept}) != len(kept):
+            yield "two rows of the history claim the same number"

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """PostgreSQL, Redis and a broker: started here, or those that scripts/test names in PAYFACT_TEST_PG and _KAFKA."""
 
+import contextlib
 import os
 import pathlib
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -17,22 +19,49 @@ STACK = ROOT / "tests" / "support" / "stack"
 TOPICS = ("notifications", "commands", "inputs", "psp-jobs", "events", "dlq")
 
 
+WORK_PREFIX = "payfact-test."  # of temporary folders
+
+
+@contextlib.contextmanager
+def signals_held():
+    """A signal is answered at the end: between making a thing and noting that it must go away again there is no gap."""
+    asked = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, asked)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def work_dir():
-    """A temporary folder that the user postgres can enter when this runs as root."""
+    """A temporary folder that the user postgres can enter when this runs as root. Call it with signals_held()."""
     for base in (None, "/tmp", "/var/tmp"):
-        path = pathlib.Path(tempfile.mkdtemp(prefix="payfact-test.", dir=base))
-        path.chmod(0o711)
-        check = subprocess.run([STACK / "pg.sh", "check", path / "pg"], capture_output=True, text=True)
-        if check.returncode == 0:
+        path = pathlib.Path(tempfile.mkdtemp(prefix=WORK_PREFIX, dir=base))
+        try:
+            path.chmod(0o711)
+            script("pg.sh", "check", path / "pg")
             return path
-        shutil.rmtree(path)
-    raise RuntimeError(check.stderr)
+        except RuntimeError as error:
+            why = error
+            shutil.rmtree(path)
+        except BaseException:
+            shutil.rmtree(path)
+            raise
+    raise why
 
 
 def script(name, *arguments, **env):
-    run = subprocess.run([STACK / name, *map(str, arguments)], capture_output=True, text=True, env={**os.environ, **env})
+    """Run a script of stack/ to its end. Ctrl-C does not reach it, and is answered when it has ended: what it starts is
+    then either not there or can be stopped."""
+    run = subprocess.Popen([STACK / name, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, env={**os.environ, **env}, start_new_session=True)  # fmt: skip
+    try:
+        output = run.communicate()[0]
+    except BaseException:
+        run.communicate()
+        raise
     if run.returncode != 0:
-        raise RuntimeError(f"{name} {' '.join(map(str, arguments))}: {run.stderr[-2000:]}")
+        raise RuntimeError(f"{name} {' '.join(map(str, arguments))}: {output[-2000:]}")
 
 
 class Postgres:
@@ -129,7 +158,8 @@ class Servers:
             shutil.rmtree(self._work, ignore_errors=True)
 
     def _start(self, make, name):
-        self._work = self._work or work_dir()
+        with signals_held():
+            self._work = self._work or work_dir()
         server = make(self._work / name)
         self._started.append(server)  # before start(): a half-started one is stopped too
         return server.start()

@@ -38,7 +38,7 @@ ls "$LIBS"/kafka_2.13-*.jar >/dev/null 2>&1 || die "no broker jars in $LIBS: run
 ! is_ours "$D/pid" "$D/server.properties" || die "already running, pid $(cat "$D/pid")"
 free_port "$PORT" $((PORT + 1))
 JAVA=$(find_java 17)
-java=("$JAVA" -cp "$LIBS/*" "-Dlog4j2.configurationFile=$STACK_HERE/log4j2.properties")
+java=("$JAVA" -XX:-UsePerfData -cp "$LIBS/*" "-Dlog4j2.configurationFile=$STACK_HERE/log4j2.properties")
 
 cat >"$D/server.properties" <<C
 process.roles=broker,controller

@@ -91,27 +91,3 @@ def answers(sent):
 def hold_callbacks(stack, order):
     """The PSP keeps every callback of this order until stack.psp.release()."""
     stack.psp.script({"on": "callback", "order": order, "do": "withhold"})
-
-
-def check_facts(stack):
-    """Differences between the history and what was published: ids are stable, numbers have no gap and no double use."""
-    return list(_check_facts(stack))
-
-
-def _check_facts(stack):
-    seen = {}
-    for event in stack.consume_events():
-        if not event["sequence"]:
-            continue
-        place = event["payment_id"], event["sequence"]
-        if seen.setdefault(place, event["event_id"]) != event["event_id"]:
-            yield f"{place}: published as {seen[place]} and as {event['event_id']}"
-    kept = stack.sql(
-        "SELECT payment_id, published_sequence AS n, published_event_id AS id FROM payment_state_history "
-        "WHERE published_sequence > 0"
-    )
-    for row in kept:
-        if seen.get((row["payment_id"], row["n"])) != row["id"]:
-            yield f"{row['payment_id']} {row['n']}: history says {row['id']}, published was {seen.get((row['payment_id'], row['n']))}"
-    if len({(row["payment_id"], row["n"]) for row in kept}) != len(kept):
-        yield "two history rows claim the same number"

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells payfact's story on real processes; scripts/demo installs and builds what it needs and starts it.
+
+Each part ends with a comparison: what the PSP really took, what the database says, what a downstream consumer got.
+Any difference ends the demo with status 1.
+"""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import shlex
+import signal
+import sys
+import threading
+import time
+
+import servers
+from payfact_stack import ACCOUNT_A, ACCOUNT_B, CALLER, MERCHANT, Servers, Stack, build_dir, new_payment_id, wait_for
+from story import answers, attempt, created, earlier_event, history, hold_callbacks
+
+SLOW_S = 86400  # PSP B's account is never asked by itself: in --keep its payment waits for your callback
+
+
+class Stopped(BaseException):
+    """Ctrl-C or SIGTERM. Not an Exception, so that nothing on the way takes it for a failure."""
+
+
+def answer_signals():
+    def stop(number, frame):
+        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(other, signal.SIG_IGN)  # the way out is short and must be gone to its end
+        raise Stopped(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+
+
+# ---- how it is told
+
+
+class Teller:
+    """Numbered parts, plain lines; colours only for a terminal."""
+
+    def __init__(self):
+        self.colour = sys.stdout.isatty()
+        self.started = time.monotonic()
+        self.part = 0
+
+    def _paint(self, code, text):
+        return f"\033[{code}m{text}\033[0m" if self.colour else text
+
+    def line(self, text="", code=None):
+        print(self._paint(code, text) if code else text, flush=True)
+
+    def title(self, text):
+        self.part += 1
+        self.line()
+        self.line(f"({self.part}) {text}", "1;36")
+
+    def step(self, text):
+        self.line(f"  [{time.monotonic() - self.started:5.1f}s] {text}")
+
+    def quote(self, text):
+        for row in text.rstrip().splitlines():
+            self.line(f"      | {row}", "2")
+
+    def good(self, text):
+        self.line(f"  ok: {text}", "32")
+
+    def bad(self, text):
+        self.line(f"  DIFFERENCE: {text}", "1;31")
+
+
+class Wrong(Exception):
+    """The story did not go as it must."""
+
+
+def must(holds, what):
+    if not holds:
+        raise Wrong(what)
+
+
+def euros(minor):
+    return f"{minor // 100}.{minor % 100:02d} EUR"
+
+
+# ---- comparing
+
+
+def compare(teller, stack, payment):
+    """After each part: `payfactctl explain`, then PSP, database and downstream beside each other."""
+    stack.idle()
+    teller.step(f"payfactctl explain {payment}")
+    teller.quote(stack.ctl("explain_text", payment_id=payment))
+    (order,) = stack.sql("SELECT status, event_sequence FROM payment_order WHERE payment_id = %s", payment)
+    booked = stack.sql("SELECT coalesce(sum(captured_minor), 0) AS minor FROM payment_amount WHERE payment_id = %s", payment)
+    charges = [e for e in stack.ledger() if (e["order"] or "").startswith(payment) and e["kind"] == "charge"]
+    events = stack.consume_events(payment)
+    successes = {e["event_id"] for e in events if e["type"] == "PaymentSucceeded"}
+    teller.step("the three books, side by side:")
+    teller.quote(
+        f"PSP's own ledger     {len(charges)} charge(s), {euros(sum(c['amount_minor'] for c in charges))}\n"
+        f"payfact's database   order {order['status']}, {euros(int(booked[0]['minor']))} captured\n"
+        f"a consumer of events {len({e['sequence'] for e in events if e['sequence']})} of {order['event_sequence']} facts, "
+        f"{len(successes)} x PaymentSucceeded"
+    )
+    differences = stack.audit()
+    for difference in differences:
+        teller.bad(difference)
+    must(not differences, f"{len(differences)} difference(s) between the PSP, the database and downstream")
+    teller.good("no difference: same money, every fact once, no number missing")
+
+
+# ---- the four parts
+
+
+def pay(stack, payment, **options):
+    stack.pay(2599, "EUR", payment_id=payment, **options)
+
+
+def part_success(teller, stack):
+    teller.title("A payment succeeds")
+    payment = new_payment_id()
+    teller.step(f"the shop signs CREATE_PAYMENT for 25.99 EUR and puts it on Kafka: payment {payment}")
+    pay(stack, payment)
+    event = stack.wait_event(payment, "PaymentSucceeded")
+    teller.step("payfact called the PSP once; its answer and three signed callbacks tell of the same success")
+    teller.step(f"downstream reads one fact: {event['event_id']}")
+    must(len(created(stack, attempt(payment))) == 1, "the PSP was asked more than once")
+    compare(teller, stack, payment)
+
+
+def part_timeout(teller, stack):
+    teller.title("The PSP takes the money and does not answer")
+    payment = new_payment_id()
+    order = attempt(payment)
+    hold_callbacks(stack, order)
+    stack.psp.script({"order": order, "operation": "create", "do": ["succeed", "charge_then_timeout"], "times": 1})
+    pay(stack, payment)
+    stack.wait_attempt(order, "UNKNOWN")
+    teller.step("the call timed out: the attempt is UNKNOWN, which is not FAILED; nobody charges again")
+    stack.wait_attempt(order, "SUCCEEDED")
+    first, *more = created(stack, order)
+    must(first["executed"] and more and all(r["replayed"] for r in more), "the PSP executed a second request")
+    teller.step("recovery repeated the identical request under the same key; the PSP replayed its first answer: SUCCEEDED")
+    late = earlier_event(stack, ACCOUNT_A, order, "payment_intent.processing", "processing")
+    must(answers(stack.psp.callback(account=ACCOUNT_A, event=late)) == [200], "the late callback was not accepted")
+    rows = wait_for(
+        "the late callback is decided", lambda: history(stack, payment, event_type="PRC", aggregate="ATTEMPT", source="WEBHOOK")
+    )
+    must(rows[0]["verdict"] == "IGNORE", "the late callback moved the payment")
+    teller.step('a late "processing" callback arrives, rightly signed: recorded, ignored as stale')
+    stack.psp.release(order=order)
+    compare(teller, stack, payment)
+
+
+def part_copies(teller, stack):
+    teller.title("The success callback comes five times, at once and out of order")
+    payment = new_payment_id()
+    order = attempt(payment)
+    stack.psp.script({"order": order, "operation": "create", "do": "processing", "times": 1})
+    pay(stack, payment)
+    stack.wait_attempt(order, "PROCESSING")
+    teller.step('the PSP answered "processing"')
+    hold_callbacks(stack, order)
+    stack.psp.advance(account=ACCOUNT_A, order=order, to="succeeded")
+    sent = stack.psp.callback(account=ACCOUNT_A, order=order, type="payment_intent.succeeded", copies=5)
+    must(answers(sent) == [200] * 5, f"the five copies were answered {answers(sent)}")
+    stack.wait_event(payment, "PaymentSucceeded")
+    stack.psp.release(order=order, newest_first=True)
+    stack.idle()
+    teller.step("five copies in the same moment, then the earlier callbacks, newest first: each was answered 200")
+    applied = history(stack, payment, event_type="SUC", verdict="APPLY", aggregate="ATTEMPT")
+    published = stack.consume_events(payment, "PaymentSucceeded")
+    must(len(applied) == 1 and len(published) == 1, f"{len(applied)} facts, {len(published)} events")
+    teller.step("one fact in the database, one event published")
+    compare(teller, stack, payment)
+
+
+def part_blocked(teller, stack):
+    teller.title("PSP A is UNKNOWN, and upstream asks for PSP B")
+    payment = new_payment_id()
+    order = attempt(payment)
+    hold_callbacks(stack, order)
+    silent = stack.psp.script({"order": order, "do": "charge_then_timeout"})[0]
+    pay(stack, payment, accounts=(ACCOUNT_A, ACCOUNT_B))
+    stack.wait_attempt(order, "UNKNOWN")
+    teller.step("A has charged and stays silent, to queries too: UNKNOWN")
+    stack.send_command("START_ATTEMPT", payment, "--route", f"stripe/{ACCOUNT_B}/card", "--instrument", "pm_card_visa")
+    event = stack.wait_event(payment, "CommandRejected")
+    must(event["reason_code"] == "ATTEMPT_UNKNOWN", f"refused with {event['reason_code']}")
+    teller.step(f"upstream sends START_ATTEMPT on B: CommandRejected, {event['reason_code']}")
+    must(stack.psp.requests(account=ACCOUNT_B) == [], "B was called")
+    teller.step("B was not called: no second charge is possible while the first may have happened")
+    stack.psp.control("DELETE", "script", id=silent)
+    stack.wait_attempt(order, "SUCCEEDED")
+    stack.psp.release(order=order)
+    teller.step("A answers again: the attempt converges to what really happened, SUCCEEDED")
+    compare(teller, stack, payment)
+    must(stack.ledger(account=ACCOUNT_B) == [], "B took money")
+
+
+PARTS = (part_success, part_timeout, part_copies, part_blocked)
+
+
+# ---- --keep
+
+
+def waiting_payment(stack):
+    """A payment at B that the PSP has charged and not told of: its callback is yours to send."""
+    payment = new_payment_id()
+    order = attempt(payment)
+    hold_callbacks(stack, order)
+    stack.psp.script({"order": order, "operation": "create", "do": "processing", "times": 1})
+    pay(stack, payment, accounts=(ACCOUNT_B,))
+    stack.wait_attempt(order, "PROCESSING")
+    stack.psp.advance(account=ACCOUNT_B, order=order, to="succeeded")
+    event = earlier_event(stack, ACCOUNT_B, order, "payment_intent.succeeded", "succeeded")
+    path = stack.dir / "callback.json"
+    path.write_text(json.dumps(event, indent=2))
+    return payment, path
+
+
+def curl_call(stack, path):
+    """Signs when it is pasted: Stripe's signature is good for five minutes only."""
+    secret, body = shlex.quote(str(stack.dir / "secrets" / f"{ACCOUNT_B}.webhook_secret")), shlex.quote(str(path))
+    url = f"http://127.0.0.1:{stack.http_port}/callbacks/{ACCOUNT_B}"
+    return (
+        f't=$(date +%s); v1=$({{ printf "%s." $t; cat {body}; }} | openssl dgst -sha256 -hmac "$(cat {secret})" -r | '
+        f'cut -c1-64); curl -i {url} -H "Content-Type: application/json" -H "Stripe-Signature: t=$t,v1=$v1" '
+        f"--data-binary @{body}"
+    )
+
+
+def ctl_call(stack, *arguments):
+    settings = stack.ctl_environment()
+    words = [*(f"{name}={shlex.quote(value)}" for name, value in settings.items()), str(build_dir() / "bin" / "payfactctl")]
+    return " ".join([*words, *(shlex.quote(str(a)) for a in arguments)])
+
+
+def keep(teller, stack):
+    payment, path = waiting_payment(stack)
+    signer = stack.signers[CALLER]
+    teller.line()
+    teller.line("Everything keeps running. In another terminal:", "1;36")
+    teller.line(f"\n  Payment {payment} is PROCESSING; the PSP has charged it, its callback is yours to send (signed now):\n")
+    teller.line(curl_call(stack, path))
+    teller.line("\n  What payfact made of it:\n")
+    teller.line(ctl_call(stack, "explain", payment))
+    teller.line("\n  A new payment, as a signed command on Kafka:\n")
+    teller.line(
+        ctl_call(stack, "send", "CREATE_PAYMENT", "--caller", CALLER, "--key", signer.key_id, "--key-file", signer.private,
+                 "--merchant", MERCHANT, "--payment", "new", "--order-no", "MY-ORDER-1", "--amount", 2599, "--currency", "EUR",
+                 "--route", f"stripe/{ACCOUNT_A}/card", "--instrument", "pm_card_visa", "--wait-answer", 10)
+    )  # fmt: skip
+    teller.line(f"\n  Logs, accounts.json and secrets: {stack.dir}")
+    teller.line("\nCtrl-C here ends every process and removes the folder.", "1")
+    threading.Event().wait()
+
+
+# ---- all of it
+
+
+def demo_accounts(document):
+    """Quick tempers, so that the story takes seconds where production takes minutes."""
+    for account in document["psp_accounts"]:
+        account["timeouts_ms"] = {"connect": 500, "total": 1000}
+        if account["id"] == ACCOUNT_B:
+            account["unknown"].update(answer_s=SLOW_S, query_first_s=1, query_max_s=SLOW_S, person_after_s=SLOW_S)
+
+
+def tell(options, teller):
+    with contextlib.ExitStack() as stop:
+        teller.line()
+        teller.line("Starting PostgreSQL, Redis, the broker, the PSP simulator and payfact's four programs ...", "1;36")
+        running = stop.enter_context(Servers())
+        broker = "mock" if options.kafka == "mock" else "apache"
+        stack = stop.enter_context(Stack(running, broker=broker, edit=demo_accounts))
+        stack.start()
+        teller.step(f"all are ready; logs in {pathlib.Path(stack.dir, 'log')}")
+        for part in PARTS:
+            part(teller, stack)
+        teller.line()
+        teller.line(f"All {len(PARTS)} parts ended as they must, in {time.monotonic() - teller.started:.0f} s.", "1;32")
+        if options.keep:
+            keep(teller, stack)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kafka", choices=("mock", "apache"), default="mock")
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
+    servers.WORK_PREFIX = "payfact-demo."
+    teller = Teller()
+    answer_signals()
+    try:
+        tell(options, teller)
+    except Stopped as stopped:
+        teller.line()
+        teller.line("Stopped: every process has ended, the folder is gone.")
+        return 0 if options.keep and teller.part == len(PARTS) else 128 + stopped.args[0]
+    except (Wrong, AssertionError) as error:
+        teller.bad(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
