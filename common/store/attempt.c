@@ -8,7 +8,6 @@
 #include "common/base/banned.h"
 
 #define AT(member_) offsetof(struct pay_attempt, member_)
-#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 
 static const struct pay_pg_stmt insert_attempt = {
     .name = "attempt_insert",
@@ -160,18 +159,18 @@ enum pay_status pay_store_attempt_add(struct pay_store *store,
                                       struct pay_err *err)
 {
     const void *const *items = (const void *const *)rows;
-    enum pay_status status = pay_store_queue_rows(store, &insert_attempt, insert_columns,
-                                                  COUNT(insert_columns), items, count, err);
+    enum pay_status status =
+        pay_store_queue_rows(store, &insert_attempt, COLUMNS(insert_columns), items, count, err);
     return status != PAY_OK ? status
-                            : pay_store_queue_rows(store, &insert_amounts, amounts_columns,
-                                                   COUNT(amounts_columns), items, count, err);
+                            : pay_store_queue_rows(store, &insert_amounts, COLUMNS(amounts_columns),
+                                                   items, count, err);
 }
 
 enum pay_status pay_store_attempt_update(struct pay_store *store,
                                          const struct pay_attempt *const *rows, size_t count,
                                          struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &update_attempt, update_columns, COUNT(update_columns),
+    return pay_store_queue_rows(store, &update_attempt, COLUMNS(update_columns),
                                 (const void *const *)rows, count, err);
 }
 
@@ -179,7 +178,7 @@ enum pay_status pay_store_amounts_update(struct pay_store *store,
                                          const struct pay_attempt *const *rows, size_t count,
                                          struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &update_amounts, amounts_columns, COUNT(amounts_columns),
+    return pay_store_queue_rows(store, &update_amounts, COLUMNS(amounts_columns),
                                 (const void *const *)rows, count, err);
 }
 
@@ -187,6 +186,6 @@ enum pay_status pay_store_redirect_add(struct pay_store *store,
                                        const struct pay_store_redirect_row *const *rows,
                                        size_t count, struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &insert_redirect, redirect_columns, COUNT(redirect_columns),
+    return pay_store_queue_rows(store, &insert_redirect, COLUMNS(redirect_columns),
                                 (const void *const *)rows, count, err);
 }

@@ -8,7 +8,6 @@
 #include "common/base/banned.h"
 
 #define ROW(member_) offsetof(struct pay_store_case_row, member_)
-#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 
 #define EVIDENCE                                                                            \
     "jsonb_build_array(jsonb_build_object('input_id', u.input, 'event', u.event, 'reason'," \
@@ -69,7 +68,7 @@ enum pay_status pay_store_case_add(struct pay_store *store,
                                    const struct pay_store_case_row *const *rows, size_t count,
                                    struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &insert_case, insert_columns, COUNT(insert_columns),
+    return pay_store_queue_rows(store, &insert_case, COLUMNS(insert_columns),
                                 (const void *const *)rows, count, err);
 }
 
@@ -80,8 +79,7 @@ enum pay_status pay_store_case_add_loose(struct pay_store *store,
     if (count == 0) {
         return PAY_OK;
     }
-    pay_store_add_columns(store, insert_columns, COUNT(insert_columns), (const void *const *)rows,
-                          count);
+    pay_store_add_columns(store, COLUMNS(insert_columns), (const void *const *)rows, count);
     return pay_store_queue(store, &insert_loose, PAY_STORE_ANY_COUNT, err);
 }
 
@@ -89,6 +87,6 @@ enum pay_status pay_store_case_update(struct pay_store *store,
                                       const struct pay_store_case_row *const *rows, size_t count,
                                       struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &update_case, update_columns, COUNT(update_columns),
+    return pay_store_queue_rows(store, &update_case, COLUMNS(update_columns),
                                 (const void *const *)rows, count, err);
 }

@@ -52,19 +52,28 @@ static void add_element(struct pay_pg_params *params, const struct pay_column *c
                         const void *row)
 {
     const char *at = (const char *)row + column->offset;
+    union {
+        struct pay_str str;
+        struct pay_bytes bytes;
+        const char *cstr;
+        bool flag;
+    } value;
     switch (column->kind) {
     case PAY_COLUMN_CHARS:
     case PAY_COLUMN_CHARS_NULL:
         add_chars(params, at, column->kind == PAY_COLUMN_CHARS_NULL);
         break;
     case PAY_COLUMN_STR:
-        pay_pg_add_text(params, *(const struct pay_str *)(const void *)at);
+        memcpy(&value.str, at, sizeof(value.str));
+        pay_pg_add_text(params, value.str);
         break;
     case PAY_COLUMN_CSTR:
-        pay_pg_add_text_c(params, *(const char *const *)(const void *)at);
+        memcpy((void *)&value.cstr, at, sizeof(value.cstr));
+        pay_pg_add_text_c(params, value.cstr);
         break;
     case PAY_COLUMN_BYTES:
-        pay_pg_add_bytea(params, *(const struct pay_bytes *)(const void *)at);
+        memcpy(&value.bytes, at, sizeof(value.bytes));
+        pay_pg_add_bytea(params, value.bytes);
         break;
     case PAY_COLUMN_INT2:
     case PAY_COLUMN_LEVEL:
@@ -79,7 +88,8 @@ static void add_element(struct pay_pg_params *params, const struct pay_column *c
         add_int8(params, read_int8(at), column->kind);
         break;
     case PAY_COLUMN_BOOL:
-        pay_pg_add_bool(params, *(const bool *)(const void *)at);
+        memcpy(&value.flag, at, sizeof(value.flag));
+        pay_pg_add_bool(params, value.flag);
         break;
     case PAY_COLUMN_DATE:
         pay_pg_add_date(params, read_int(at));
@@ -93,14 +103,14 @@ static void add_element(struct pay_pg_params *params, const struct pay_column *c
     }
 }
 
-void pay_store_add_columns(struct pay_store *store, const struct pay_column *columns,
-                           size_t column_count, const void *const *rows, size_t count)
+void pay_store_add_columns(struct pay_store *store, struct pay_columns columns,
+                           const void *const *rows, size_t count)
 {
     struct pay_pg_params *params = pay_store_params(store);
-    for (size_t c = 0; c < column_count; c++) {
-        pay_pg_array_begin(params, column_types[columns[c].kind]);
+    for (size_t c = 0; c < columns.count; c++) {
+        pay_pg_array_begin(params, column_types[columns.items[c].kind]);
         for (size_t r = 0; r < count; r++) {
-            add_element(params, &columns[c], rows[r]);
+            add_element(params, &columns.items[c], rows[r]);
         }
         pay_pg_array_end(params);
     }
@@ -128,15 +138,13 @@ const char *pay_column_intent(int value)
 
 const char *pay_column_cancel_cause(int value)
 {
-    return value == (int)PAY_CANCEL_CAUSE_NONE
-               ? NULL
-               : pay_cancel_cause_name((enum pay_cancel_cause)value);
+    return value == PAY_CANCEL_CAUSE_NONE ? NULL
+                                          : pay_cancel_cause_name((enum pay_cancel_cause)value);
 }
 
 const char *pay_column_failure_class(int value)
 {
-    return value == (int)PAY_FAILURE_NONE ? NULL
-                                          : pay_failure_class_name((enum pay_failure_class)value);
+    return value == PAY_FAILURE_NONE ? NULL : pay_failure_class_name((enum pay_failure_class)value);
 }
 
 const char *pay_column_reference_kind(int value)

@@ -10,7 +10,6 @@
 
 #define ROW(member_) offsetof(struct pay_store_deadline, member_)
 #define DUE(member_) offsetof(struct pay_store_due, member_)
-#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 
 /* A decision starts the waiting anew: the lease and the tries of the former time end. */
 static const struct pay_pg_stmt set_deadline = {
@@ -86,7 +85,7 @@ enum pay_status pay_store_deadline_set(struct pay_store *store,
                                        const struct pay_store_deadline *const *rows, size_t count,
                                        struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &set_deadline, set_columns, COUNT(set_columns),
+    return pay_store_queue_rows(store, &set_deadline, COLUMNS(set_columns),
                                 (const void *const *)rows, count, err);
 }
 
@@ -97,7 +96,8 @@ enum pay_status pay_store_deadline_clear(struct pay_store *store,
     if (count == 0) {
         return PAY_OK;
     }
-    pay_store_add_columns(store, set_columns, 2, (const void *const *)rows, count);
+    pay_store_add_columns(store, (struct pay_columns){set_columns, 2}, (const void *const *)rows,
+                          count);
     return pay_store_queue(store, &clear_deadline, PAY_STORE_ANY_COUNT, err);
 }
 
@@ -112,14 +112,15 @@ static void read_due(const struct pay_pg_result *result, size_t row, struct pay_
     due->tries = (int)pay_pg_int(result, row, 5);
 }
 
-enum pay_status pay_store_deadline_lease(struct pay_store *store, size_t max, int64_t lease_us,
+enum pay_status pay_store_deadline_lease(struct pay_store *store,
+                                         const struct pay_store_lease_wish *wish,
                                          struct pay_store_due ret_rows[], size_t *ret_count,
                                          int64_t *ret_now_us, struct pay_err *err)
 {
-    PAY_ASSERT(max <= PAY_STORE_LEASES_MAX);
+    PAY_ASSERT(wish->max <= PAY_STORE_LEASES_MAX);
     struct pay_pg_params *params = pay_store_params(store);
-    pay_pg_add_int8(params, (int64_t)max);
-    pay_pg_add_int8(params, lease_us);
+    pay_pg_add_int8(params, (int64_t)wish->max);
+    pay_pg_add_int8(params, wish->lease_us);
     enum pay_status status = pay_store_exec(store, &lease_due, err);
     if (status == PAY_OK) {
         const struct pay_pg_result *result = pay_store_result(store, 0);
@@ -141,7 +142,7 @@ static void add_due(struct pay_store *store, const struct pay_store_due *rows, s
     for (size_t i = 0; i < count; i++) {
         pointers[i] = &rows[i];
     }
-    pay_store_add_columns(store, due_columns, COUNT(due_columns), pointers, count);
+    pay_store_add_columns(store, COLUMNS(due_columns), pointers, count);
 }
 
 enum pay_status pay_store_deadline_reschedule(struct pay_store *store,

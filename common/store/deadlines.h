@@ -46,12 +46,16 @@ struct pay_store_due {
     int tries; /**< This lease included. */
 };
 
+struct pay_store_lease_wish {
+    size_t max;       /**< Rows; at most PAY_STORE_LEASES_MAX. */
+    int64_t lease_us; /**< Nobody else gets them for so long. */
+};
 /**
- * @brief Lease up to @p max rows that are due and free, oldest first, each to one caller only.
- * @param ret_rows array of @p max. @param ret_now_us the database's clock.
+ * @brief Lease rows that are due and free, oldest first, each to one caller only.
+ * @param ret_rows array of wish->max. @param ret_now_us the database's clock; 0 without rows.
  */
-PAY_MUST_CHECK enum pay_status pay_store_deadline_lease(struct pay_store *store, size_t max,
-                                                        int64_t lease_us,
+PAY_MUST_CHECK enum pay_status pay_store_deadline_lease(struct pay_store *store,
+                                                        const struct pay_store_lease_wish *wish,
                                                         struct pay_store_due ret_rows[],
                                                         size_t *ret_count, int64_t *ret_now_us,
                                                         struct pay_err *err);

@@ -9,7 +9,6 @@
 
 #define ROW(member_) offsetof(struct pay_store_gate_row, member_)
 #define GATE(member_) offsetof(struct pay_gate, member_)
-#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 
 static const struct pay_pg_stmt insert_gate = {
     .name = "gate_insert",
@@ -95,14 +94,14 @@ enum pay_status pay_store_gate_add(struct pay_store *store,
                                    const struct pay_store_gate_row *const *rows, size_t count,
                                    struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &insert_gate, insert_columns, COUNT(insert_columns),
+    return pay_store_queue_rows(store, &insert_gate, COLUMNS(insert_columns),
                                 (const void *const *)rows, count, err);
 }
 
 enum pay_status pay_store_gate_close(struct pay_store *store, const struct pay_gate *const *gates,
                                      size_t count, struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &close_gate, close_columns, COUNT(close_columns),
+    return pay_store_queue_rows(store, &close_gate, COLUMNS(close_columns),
                                 (const void *const *)gates, count, err);
 }
 

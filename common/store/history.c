@@ -9,7 +9,6 @@
 
 #define ROW(member_) offsetof(struct pay_store_history_row, member_)
 #define AUDIT(member_) offsetof(struct pay_store_audit_row, member_)
-#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 
 static const struct pay_pg_stmt insert_history = {
     .name = "history_insert",
@@ -64,7 +63,7 @@ enum pay_status pay_store_history_add(struct pay_store *store,
                                       const struct pay_store_history_row *const *rows, size_t count,
                                       struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &insert_history, history_columns, COUNT(history_columns),
+    return pay_store_queue_rows(store, &insert_history, COLUMNS(history_columns),
                                 (const void *const *)rows, count, err);
 }
 
@@ -72,6 +71,6 @@ enum pay_status pay_store_audit_add(struct pay_store *store,
                                     const struct pay_store_audit_row *const *rows, size_t count,
                                     struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &insert_audit, audit_columns, COUNT(audit_columns),
+    return pay_store_queue_rows(store, &insert_audit, COLUMNS(audit_columns),
                                 (const void *const *)rows, count, err);
 }

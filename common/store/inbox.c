@@ -131,8 +131,7 @@ enum pay_status pay_store_inbox_add(struct pay_store *store,
     if (count == 0) {
         return PAY_OK;
     }
-    pay_store_add_columns(store, insert_columns, COUNT(insert_columns), (const void *const *)rows,
-                          count);
+    pay_store_add_columns(store, COLUMNS(insert_columns), (const void *const *)rows, count);
     return pay_store_queue(store, &insert_inbox, PAY_STORE_ANY_COUNT, err);
 }
 
@@ -168,8 +167,7 @@ enum pay_status pay_store_inbox_again(struct pay_store *store,
                                       struct pay_store_inbox_row *const *rows, size_t count,
                                       struct pay_err *err)
 {
-    pay_store_add_columns(store, seen_columns, COUNT(seen_columns), (const void *const *)rows,
-                          count);
+    pay_store_add_columns(store, COLUMNS(seen_columns), (const void *const *)rows, count);
     enum pay_status status = pay_store_exec(store, &count_seen, err);
     if (status == PAY_OK) {
         read_answers(pay_store_result(store, 0), rows);
@@ -186,8 +184,7 @@ enum pay_status pay_store_stored_find(struct pay_store *store,
     if (count == 0) {
         return PAY_OK;
     }
-    pay_store_add_columns(store, stored_columns, COUNT(stored_columns), (const void *const *)asks,
-                          count);
+    pay_store_add_columns(store, COLUMNS(stored_columns), (const void *const *)asks, count);
     return pay_store_queue(store, &find_stored, PAY_STORE_ANY_COUNT, err);
 }
 
@@ -229,6 +226,6 @@ enum pay_status pay_store_event_update(struct pay_store *store,
                                        const struct pay_store_event_change *const *rows,
                                        size_t count, struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &update_event, update_columns, COUNT(update_columns),
+    return pay_store_queue_rows(store, &update_event, COLUMNS(update_columns),
                                 (const void *const *)rows, count, err);
 }

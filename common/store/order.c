@@ -11,7 +11,6 @@
 
 #define NEW(member_) offsetof(struct pay_store_new_order, order.member_)
 #define OLD(member_) offsetof(struct pay_order, member_)
-#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 
 static const struct pay_pg_stmt insert_order = {
     .name = "order_insert",
@@ -137,13 +136,13 @@ static enum pay_status queue_cas(struct pay_store *store, const struct pay_store
 {
     enum pay_status status = PAY_OK;
     if (cas->created_count > 0) {
-        pay_store_add_columns(store, insert_columns, COUNT(insert_columns),
-                              (const void *const *)cas->created, cas->created_count);
+        pay_store_add_columns(store, COLUMNS(insert_columns), (const void *const *)cas->created,
+                              cas->created_count);
         status = pay_store_queue(store, &insert_order, PAY_STORE_ANY_COUNT, err);
     }
     if (status == PAY_OK && cas->updated_count > 0) {
-        pay_store_add_columns(store, cas_columns, COUNT(cas_columns),
-                              (const void *const *)cas->updated, cas->updated_count);
+        pay_store_add_columns(store, COLUMNS(cas_columns), (const void *const *)cas->updated,
+                              cas->updated_count);
         status = pay_store_queue(store, &cas_order, PAY_STORE_ANY_COUNT, err);
     }
     if (status == PAY_OK && cas->closed_count > 0) {
@@ -189,7 +188,7 @@ enum pay_status pay_store_route_add(struct pay_store *store,
         rows[i]->method = pay_str_of(rows[i]->route->method);
         rows[i]->failover_on_not_found = rows[i]->route->failover_on_not_found;
     }
-    return pay_store_queue_rows(store, &insert_route, route_columns, COUNT(route_columns),
+    return pay_store_queue_rows(store, &insert_route, COLUMNS(route_columns),
                                 (const void *const *)rows, count, err);
 }
 
@@ -197,6 +196,6 @@ enum pay_status pay_store_params_add(struct pay_store *store,
                                      const struct pay_store_route_row *const *rows, size_t count,
                                      struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &insert_params, params_columns, COUNT(params_columns),
+    return pay_store_queue_rows(store, &insert_params, COLUMNS(params_columns),
                                 (const void *const *)rows, count, err);
 }

@@ -10,7 +10,6 @@
 #include "common/base/banned.h"
 
 #define ROW(member_) offsetof(struct pay_store_outbox_row, member_)
-#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 #define HEADERS_BYTES_MAX 8192 /**< Of one row, joined. */
 
 /* Until COMMIT nobody else draws an id of these shards: they become visible in order. */
@@ -98,8 +97,7 @@ enum pay_status pay_store_outbox_add(struct pay_store *store,
     if (status != PAY_OK) {
         return status;
     }
-    pay_store_add_columns(store, insert_columns, COUNT(insert_columns), (const void *const *)rows,
-                          count);
+    pay_store_add_columns(store, COLUMNS(insert_columns), (const void *const *)rows, count);
     status = add_headers(store, rows, count, err);
     return status != PAY_OK ? status : pay_store_queue(store, &insert_outbox, (int64_t)count, err);
 }

@@ -9,7 +9,6 @@
 
 #define ROW(member_) offsetof(struct pay_store_reference_row, member_)
 #define ASK(member_) offsetof(struct pay_store_reference_ask, member_)
-#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 
 static const struct pay_pg_stmt insert_reference = {
     .name = "reference_insert",
@@ -45,7 +44,7 @@ enum pay_status pay_store_reference_add(struct pay_store *store,
                                         const struct pay_store_reference_row *const *rows,
                                         size_t count, struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &insert_reference, insert_columns, COUNT(insert_columns),
+    return pay_store_queue_rows(store, &insert_reference, COLUMNS(insert_columns),
                                 (const void *const *)rows, count, err);
 }
 
@@ -57,8 +56,7 @@ enum pay_status pay_store_reference_find(struct pay_store *store,
     if (count == 0) {
         return PAY_OK;
     }
-    pay_store_add_columns(store, find_columns, COUNT(find_columns), (const void *const *)asks,
-                          count);
+    pay_store_add_columns(store, COLUMNS(find_columns), (const void *const *)asks, count);
     return pay_store_queue(store, &find_reference, PAY_STORE_ANY_COUNT, err);
 }
 

@@ -37,10 +37,11 @@ static const struct pay_pg_stmt take_stmt = {
     " FROM generate_series(0, $3::int8 - 1) AS s(shard)"
     " LEFT JOIN publisher_lease held ON held.shard = s.shard"
     " WHERE held.shard IS NULL OR held.expires_at < clock_timestamp()"
+    "  OR ($5::bool AND held.owner = $1)"
     " ORDER BY s.shard LIMIT $4::int8"
     " ON CONFLICT (shard) DO UPDATE"
     " SET owner = excluded.owner, fence = l.fence + 1, expires_at = excluded.expires_at"
-    " WHERE l.expires_at < clock_timestamp()"
+    " WHERE l.expires_at < clock_timestamp() OR ($5::bool AND l.owner = $1)"
     " RETURNING l.shard::int8, l.fence",
     false};
 
@@ -51,50 +52,56 @@ static const struct pay_pg_stmt release_stmt = {
     false};
 
 /* A key with a dead row, or with a refused row that has to wait, is left out whole: what stands
- * behind it must not overtake it. */
+ * behind it must not overtake it. Held is what was held when the pass over the outbox began: a row
+ * whose time comes in the middle of a pass was passed already, and only the next pass may take it,
+ * with all that stands behind it. */
 static const struct pay_pg_stmt read_stmt = {
     "relay_read",
     "SELECT o.shard, o.id, o.topic, o.key, o.payload, o.headers, o.attempts, o.created_at"
     " FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS r(shard, after_id, upto_id)"
     " CROSS JOIN LATERAL (SELECT p.* FROM payment_outbox p"
     "  WHERE p.shard = r.shard::int2 AND p.id > r.after_id AND p.id <= r.upto_id"
-    "  AND p.dead_at IS NULL AND p.id <> ALL ($4::int8[])"
+    "  AND p.dead_at IS NULL AND p.id NOT IN (SELECT unnest($4::int8[]))"
     "  AND NOT EXISTS (SELECT FROM payment_outbox h WHERE h.shard = p.shard AND h.key = p.key"
-    "   AND h.id <= p.id AND (h.dead_at IS NOT NULL OR h.available_at > clock_timestamp())"
+    "   AND h.id <= p.id AND (h.dead_at IS NOT NULL OR h.available_at > $6::timestamptz)"
     "   AND h.attempts > 0)"
     "  ORDER BY p.id LIMIT $5::int8) AS o"
     " ORDER BY o.shard, o.id",
     true};
 
 static const struct pay_pg_stmt last_id_stmt = {
-    "relay_last_id", "SELECT last_value FROM payment_outbox_id_seq", true};
+    "relay_last_id", "SELECT last_value, clock_timestamp() FROM payment_outbox_id_seq", true};
 
 static const struct pay_pg_stmt delete_stmt = {
     "relay_delete",
-    "DELETE FROM payment_outbox WHERE shard = $2::int2 AND id = ANY ($4::int8[])"
-    " AND EXISTS (SELECT FROM publisher_lease"
-    "  WHERE shard = $2::int2 AND fence = $3 AND owner = $1 FOR SHARE)",
+    "WITH lease AS (SELECT 1 FROM publisher_lease"
+    "  WHERE shard = $2::int8 AND fence = $3 AND owner = $1 FOR SHARE),"
+    " gone AS (DELETE FROM payment_outbox WHERE shard = $2::int2 AND id = ANY ($4::int8[])"
+    "  AND EXISTS (SELECT FROM lease))"
+    " SELECT EXISTS (SELECT FROM lease)",
     false};
 
 static const struct pay_pg_stmt refuse_stmt = {
     "relay_refuse",
-    "UPDATE payment_outbox SET attempts = attempts + 1,"
-    " available_at = clock_timestamp() + make_interval(secs => $6::int8 / 1000.0),"
-    " dead_at = CASE WHEN attempts + 1 >= $7::int8 THEN clock_timestamp() END,"
-    " dead_reason = CASE WHEN attempts + 1 >= $7::int8 THEN $5 END"
-    " WHERE shard = $2::int2 AND id = $4"
-    " AND EXISTS (SELECT FROM publisher_lease"
-    "  WHERE shard = $2::int2 AND fence = $3 AND owner = $1 FOR SHARE)"
-    " RETURNING dead_at IS NOT NULL",
+    "WITH lease AS (SELECT 1 FROM publisher_lease"
+    "  WHERE shard = $2::int8 AND fence = $3 AND owner = $1 FOR SHARE),"
+    " kept AS (UPDATE payment_outbox SET attempts = attempts + 1,"
+    "  available_at = clock_timestamp() + make_interval(secs => $6::int8 / 1000.0),"
+    "  dead_at = CASE WHEN attempts + 1 >= $7::int8 THEN clock_timestamp() END,"
+    "  dead_reason = CASE WHEN attempts + 1 >= $7::int8 THEN $5 END"
+    "  WHERE shard = $2::int2 AND id = $4 AND EXISTS (SELECT FROM lease)"
+    "  RETURNING dead_at IS NOT NULL AS is_dead)"
+    " SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM kept WHERE is_dead)",
     false};
 
 static const struct pay_pg_stmt backlog_stmt = {
     "relay_backlog",
     "SELECT (SELECT count(*) FROM (SELECT FROM payment_outbox LIMIT 100000) AS counted),"
     " (SELECT count(*) FROM payment_outbox WHERE dead_at IS NOT NULL),"
-    " coalesce((extract(epoch FROM clock_timestamp() - (SELECT min(created_at) FROM"
-    "  (SELECT created_at FROM payment_outbox ORDER BY id LIMIT 1000) AS oldest)) * 1000000)::int8,"
-    "  0)",
+    " coalesce((extract(epoch FROM clock_timestamp() - (SELECT min(first.created_at)"
+    "  FROM generate_series(0, $1::int8 - 1) AS s(shard) CROSS JOIN LATERAL"
+    "  (SELECT created_at FROM payment_outbox p WHERE p.shard = s.shard::int2"
+    "   ORDER BY p.id LIMIT 1) AS first)) * 1000000)::int8, 0)",
     true};
 
 enum pay_status pay_relay_init(struct pay_relay *relay, struct pay_pg *pg, const char *owner,
@@ -184,19 +191,20 @@ enum pay_status pay_relay_renew(struct pay_relay *relay, struct pay_relay_lease 
     return status;
 }
 
-enum pay_status pay_relay_take(struct pay_relay *relay, int shards, size_t want,
+enum pay_status pay_relay_take(struct pay_relay *relay, const struct pay_relay_wish *wish,
                                struct pay_relay_lease *ret_leases, size_t *ret_count,
                                struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
     pay_pg_add_text_c(params, relay->owner);
     pay_pg_add_int8(params, relay->ttl_ms);
-    pay_pg_add_int8(params, shards);
-    pay_pg_add_int8(params, (int64_t)want);
+    pay_pg_add_int8(params, wish->shards);
+    pay_pg_add_int8(params, (int64_t)wish->want);
+    pay_pg_add_bool(params, wish->own_again);
     struct pay_pg_result *rows = NULL;
     const enum pay_status status = pay_pg_exec(relay->pg, &take_stmt, params, &rows, err);
     if (status == PAY_OK) {
-        PAY_ASSERT(pay_pg_rows(rows) <= want);
+        PAY_ASSERT(pay_pg_rows(rows) <= wish->want);
         *ret_count = read_leases(rows, ret_leases);
     }
     pay_pg_result_free(rows);
@@ -237,38 +245,41 @@ enum pay_status pay_relay_read(struct pay_relay *relay, const struct pay_relay_r
     add_ranges(params, request);
     pay_pg_add_int8_array(params, request->skip_ids, NULL, request->skip_count);
     pay_pg_add_int8(params, request->limit);
+    pay_pg_add_timestamptz(params, request->pass_began_us);
     return pay_pg_exec(relay->pg, &read_stmt, params, ret_rows, err);
 }
 
-enum pay_status pay_relay_last_id(struct pay_relay *relay, int64_t *ret_id, struct pay_err *err)
+enum pay_status pay_relay_last_id(struct pay_relay *relay, int64_t *ret_id, int64_t *ret_now_us,
+                                  struct pay_err *err)
 {
     struct pay_pg_result *row = NULL;
     const enum pay_status status = pay_pg_exec(relay->pg, &last_id_stmt, NULL, &row, err);
     if (status == PAY_OK) {
         *ret_id = pay_pg_int(row, 0, 0);
+        *ret_now_us = pay_pg_timestamptz(row, 0, 1);
     }
     pay_pg_result_free(row);
     return status;
 }
 
 enum pay_status pay_relay_delete(struct pay_relay *relay, struct pay_relay_lease lease,
-                                 const int64_t *ids, size_t count, int64_t *ret_deleted,
+                                 const int64_t *ids, size_t count, bool *ret_ours,
                                  struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
     add_lease(relay, lease);
     pay_pg_add_int8_array(params, ids, NULL, count);
-    struct pay_pg_result *done = NULL;
-    const enum pay_status status = pay_pg_exec(relay->pg, &delete_stmt, params, &done, err);
+    struct pay_pg_result *row = NULL;
+    const enum pay_status status = pay_pg_exec(relay->pg, &delete_stmt, params, &row, err);
     if (status == PAY_OK) {
-        *ret_deleted = pay_pg_affected(done);
+        *ret_ours = pay_pg_bool(row, 0, 0);
     }
-    pay_pg_result_free(done);
+    pay_pg_result_free(row);
     return status;
 }
 
 enum pay_status pay_relay_refuse(struct pay_relay *relay, const struct pay_relay_refusal *refusal,
-                                 bool *ret_dead, struct pay_err *err)
+                                 bool *ret_ours, bool *ret_dead, struct pay_err *err)
 {
     struct pay_pg_params *params = fresh(relay);
     add_lease(relay, refusal->lease);
@@ -279,17 +290,20 @@ enum pay_status pay_relay_refuse(struct pay_relay *relay, const struct pay_relay
     struct pay_pg_result *row = NULL;
     const enum pay_status status = pay_pg_exec(relay->pg, &refuse_stmt, params, &row, err);
     if (status == PAY_OK) {
-        *ret_dead = pay_pg_rows(row) == 1 && pay_pg_bool(row, 0, 0);
+        *ret_ours = pay_pg_bool(row, 0, 0);
+        *ret_dead = pay_pg_bool(row, 0, 1);
     }
     pay_pg_result_free(row);
     return status;
 }
 
-enum pay_status pay_relay_backlog(struct pay_relay *relay, struct pay_relay_backlog *ret_backlog,
-                                  struct pay_err *err)
+enum pay_status pay_relay_backlog(struct pay_relay *relay, int shards,
+                                  struct pay_relay_backlog *ret_backlog, struct pay_err *err)
 {
+    struct pay_pg_params *params = fresh(relay);
+    pay_pg_add_int8(params, shards);
     struct pay_pg_result *row = NULL;
-    const enum pay_status status = pay_pg_exec(relay->pg, &backlog_stmt, NULL, &row, err);
+    const enum pay_status status = pay_pg_exec(relay->pg, &backlog_stmt, params, &row, err);
     if (status == PAY_OK) {
         ret_backlog->rows = pay_pg_int(row, 0, 0);
         ret_backlog->dead = pay_pg_int(row, 0, 1);

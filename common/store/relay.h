@@ -46,11 +46,19 @@ PAY_MUST_CHECK enum pay_status pay_relay_leave(struct pay_relay *relay, struct p
 PAY_MUST_CHECK enum pay_status pay_relay_renew(struct pay_relay *relay,
                                                struct pay_relay_lease *leases, size_t *count,
                                                struct pay_err *err);
+/** Which shards to take. */
+struct pay_relay_wish {
+    int shards;     /**< Out of 0..shards-1. */
+    size_t want;    /**< At most so many. */
+    bool own_again; /**< Also those that stand under our name: a process that has just started holds
+                       none, so they are of a former life. Their fence rises like any other's. */
+};
 /**
- * @brief Take up to @p want shards of 0..shards-1 that nobody holds.
- * @param ret_leases room for @p want entries.
+ * @brief Take shards that nobody holds.
+ * @param ret_leases room for wish->want entries.
  */
-PAY_MUST_CHECK enum pay_status pay_relay_take(struct pay_relay *relay, int shards, size_t want,
+PAY_MUST_CHECK enum pay_status pay_relay_take(struct pay_relay *relay,
+                                              const struct pay_relay_wish *wish,
                                               struct pay_relay_lease *ret_leases, size_t *ret_count,
                                               struct pay_err *err);
 /** @brief Give a shard back at once. */
@@ -83,24 +91,28 @@ struct pay_relay_request {
     size_t range_count;
     const int64_t *skip_ids; /**< Rows that are in hand already. */
     size_t skip_count;
-    int limit; /**< Rows per shard. */
+    int limit;             /**< Rows per shard. */
+    int64_t pass_began_us; /**< The database's clock at the start of the pass over the outbox: keys
+                              that were held then stay held for all of it. */
 };
 
 /**
- * @brief Undelivered rows in id order. Rows of keys that wait behind a dead row or behind a refused
- *        row that is not available yet are left out.
+ * @brief Undelivered rows in id order. Rows of keys that wait behind a dead row, or behind a
+ * refused row that was not available when the pass began, are left out. Whoever sets a held row
+ * free keeps attempts > 0 and sets available_at a little ahead of now, so that a pass under way
+ *        still holds its key.
  */
 PAY_MUST_CHECK enum pay_status pay_relay_read(struct pay_relay *relay,
                                               const struct pay_relay_request *request,
                                               struct pay_pg_result **ret_rows, struct pay_err *err);
-/** @brief last_value of the outbox sequence: cheap proof that nothing was added. */
+/** @brief last_value of the outbox sequence: cheap proof that nothing was added. @param ret_now_us
+ * the database's clock. */
 PAY_MUST_CHECK enum pay_status pay_relay_last_id(struct pay_relay *relay, int64_t *ret_id,
-                                                 struct pay_err *err);
-/** @return PAY_OK with ret_deleted 0 when the fence is not ours any more. */
+                                                 int64_t *ret_now_us, struct pay_err *err);
+/** @param ret_ours false: the fence is not ours any more, nothing was deleted. */
 PAY_MUST_CHECK enum pay_status pay_relay_delete(struct pay_relay *relay,
                                                 struct pay_relay_lease lease, const int64_t *ids,
-                                                size_t count, int64_t *ret_deleted,
-                                                struct pay_err *err);
+                                                size_t count, bool *ret_ours, struct pay_err *err);
 
 /** A row that the broker refused for good. */
 struct pay_relay_refusal {
@@ -112,7 +124,8 @@ struct pay_relay_refusal {
 };
 PAY_MUST_CHECK enum pay_status pay_relay_refuse(struct pay_relay *relay,
                                                 const struct pay_relay_refusal *refusal,
-                                                bool *ret_dead, struct pay_err *err);
+                                                bool *ret_ours, bool *ret_dead,
+                                                struct pay_err *err);
 
 /** Figures for the metrics. */
 struct pay_relay_backlog {
@@ -120,7 +133,7 @@ struct pay_relay_backlog {
     int64_t dead;
     int64_t oldest_age_us; /**< 0: none. */
 };
-PAY_MUST_CHECK enum pay_status pay_relay_backlog(struct pay_relay *relay,
+PAY_MUST_CHECK enum pay_status pay_relay_backlog(struct pay_relay *relay, int shards,
                                                  struct pay_relay_backlog *ret_backlog,
                                                  struct pay_err *err);
 

@@ -9,8 +9,6 @@
 
 #include "common/base/banned.h"
 
-#define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
-
 /* Every statement of a load takes $1 = payment ids and answers payment_id as column 0, sorted. */
 static const struct pay_pg_stmt load_orders = {
     .name = "load_orders",
@@ -346,19 +344,27 @@ static struct pay_snapshot *find(const struct pay_store_load *load, size_t *at, 
     return load->snapshots[*at];
 }
 
+static bool count_part(const struct pay_store_load *load, const struct pay_pg_result *result,
+                       enum load_part part)
+{
+    size_t at = 0;
+    for (size_t row = 0; row < pay_pg_rows(result); row++) {
+        size_t *cap = part_cap(find(load, &at, pay_pg_text(result, row, 0)), part);
+        *cap += 1;
+        if (*cap > PAY_STORE_ROWS_PER_PAYMENT_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum pay_status count_rows(const struct pay_store_load *load, struct pay_store *store,
                                   struct pay_err *err)
 {
     for (enum load_part part = PART_ROUTES; part < PART_NOW; part++) {
-        const struct pay_pg_result *result = pay_store_result(store, part);
-        size_t at = 0;
-        for (size_t row = 0; row < pay_pg_rows(result); row++) {
-            size_t *cap = part_cap(find(load, &at, pay_pg_text(result, row, 0)), part);
-            *cap += 1;
-            if (*cap > PAY_STORE_ROWS_PER_PAYMENT_MAX) {
-                return pay_err_set(err, PAY_REJECT, 0, "store.load",
-                                   "a payment has too many rows of one kind");
-            }
+        if (!count_part(load, pay_store_result(store, part), part)) {
+            return pay_err_set(err, PAY_REJECT, 0, "store.load",
+                               "a payment has too many rows of one kind");
         }
     }
     return PAY_OK;
@@ -454,13 +460,13 @@ static enum pay_status queue_parts(struct pay_store *store, const struct pay_sto
 }
 
 static enum pay_status queue_ask(struct pay_store *store, const struct pay_pg_stmt *stmt,
-                                 const struct pay_column *columns, size_t column_count,
-                                 const void *const *rows, size_t count, struct pay_err *err)
+                                 struct pay_columns columns, const void *const *rows, size_t count,
+                                 struct pay_err *err)
 {
     if (count == 0) {
         return PAY_OK;
     }
-    pay_store_add_columns(store, columns, column_count, rows, count);
+    pay_store_add_columns(store, columns, rows, count);
     return pay_store_queue(store, stmt, PAY_STORE_ANY_COUNT, err);
 }
 
@@ -469,15 +475,15 @@ static enum pay_status queue_load(struct pay_store *store, const struct pay_stor
 {
     enum pay_status status = queue_parts(store, load, err);
     if (status == PAY_OK) {
-        status = queue_ask(store, &load_dues, due_columns, COUNT(due_columns),
-                           (const void *const *)load->dues, load->due_count, err);
+        status = queue_ask(store, &load_dues, COLUMNS(due_columns), (const void *const *)load->dues,
+                           load->due_count, err);
     }
     if (status == PAY_OK) {
-        status = queue_ask(store, &load_order_nos, order_no_columns, COUNT(order_no_columns),
+        status = queue_ask(store, &load_order_nos, COLUMNS(order_no_columns),
                            (const void *const *)load->order_nos, load->order_no_count, err);
     }
     if (status == PAY_OK) {
-        status = queue_ask(store, &load_pauses, pause_columns, COUNT(pause_columns),
+        status = queue_ask(store, &load_pauses, COLUMNS(pause_columns),
                            (const void *const *)load->pauses, load->pause_count, err);
     }
     return status;
@@ -611,14 +617,14 @@ static void read_redirects(struct pay_store *store, struct pay_arena *arena,
 enum pay_status pay_store_job_load(struct pay_store *store, struct pay_arena *arena,
                                    const struct pay_store_job_load *load, struct pay_err *err)
 {
-    enum pay_status status = queue_ask(store, &load_params, params_columns, COUNT(params_columns),
+    enum pay_status status = queue_ask(store, &load_params, COLUMNS(params_columns),
                                        (const void *const *)load->params, load->params_count, err);
     if (status == PAY_OK) {
-        status = queue_ask(store, &load_details, detail_columns, COUNT(detail_columns),
+        status = queue_ask(store, &load_details, COLUMNS(detail_columns),
                            (const void *const *)load->details, load->detail_count, err);
     }
     if (status == PAY_OK) {
-        status = queue_ask(store, &load_redirects, redirect_columns, COUNT(redirect_columns),
+        status = queue_ask(store, &load_redirects, COLUMNS(redirect_columns),
                            (const void *const *)load->redirects, load->redirect_count, err);
     }
     if (status == PAY_OK) {

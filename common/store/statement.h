@@ -38,9 +38,16 @@ struct pay_column {
     const char *(*name)(int); /**< NAME; a NULL result is NULL. */
 };
 
-/** @brief Add @p count rows as column_count array parameters to the store's parameters. */
-void pay_store_add_columns(struct pay_store *store, const struct pay_column *columns,
-                           size_t column_count, const void *const *rows, size_t count);
+/** A static table of columns. */
+struct pay_columns {
+    const struct pay_column *items;
+    size_t count;
+};
+#define COLUMNS(table_) ((struct pay_columns){(table_), sizeof(table_) / sizeof((table_)[0])})
+
+/** @brief Empty the store's parameters and add @p count rows, one array parameter per column. */
+void pay_store_add_columns(struct pay_store *store, struct pay_columns columns,
+                           const void *const *rows, size_t count);
 
 /** @brief Empty the store's parameters and give them. */
 struct pay_pg_params *pay_store_params(struct pay_store *store);
@@ -56,9 +63,9 @@ PAY_MUST_CHECK enum pay_status pay_store_queue(struct pay_store *store,
 /** @brief One multi-row statement: columns only, as many rows touched as given. 0 rows: nothing. */
 PAY_MUST_CHECK enum pay_status pay_store_queue_rows(struct pay_store *store,
                                                     const struct pay_pg_stmt *stmt,
-                                                    const struct pay_column *columns,
-                                                    size_t column_count, const void *const *rows,
-                                                    size_t count, struct pay_err *err);
+                                                    struct pay_columns columns,
+                                                    const void *const *rows, size_t count,
+                                                    struct pay_err *err);
 /** @brief Statements queued: the index that the next one will have in the run. */
 size_t pay_store_queued(const struct pay_store *store);
 const struct pay_pg_result *pay_store_result(const struct pay_store *store, size_t index);

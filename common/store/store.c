@@ -153,14 +153,13 @@ enum pay_status pay_store_queue(struct pay_store *store, const struct pay_pg_stm
 }
 
 enum pay_status pay_store_queue_rows(struct pay_store *store, const struct pay_pg_stmt *stmt,
-                                     const struct pay_column *columns, size_t column_count,
-                                     const void *const *rows, size_t count, struct pay_err *err)
+                                     struct pay_columns columns, const void *const *rows,
+                                     size_t count, struct pay_err *err)
 {
     if (count == 0) {
         return PAY_OK;
     }
-    (void)pay_store_params(store); /* emptied; the columns are added next */
-    pay_store_add_columns(store, columns, column_count, rows, count);
+    pay_store_add_columns(store, columns, rows, count);
     return pay_store_queue(store, stmt, (int64_t)count, err);
 }
 

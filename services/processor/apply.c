@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/processor/work.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/fault.h"
@@ -135,9 +134,7 @@ static void fold_into(struct pay_item *item, struct pay_item *first)
 static bool fold_keys(struct pay_try *turn, struct pay_list *keyed)
 {
     struct pay_item *first = NULL;
-    if (keyed->count > 1) {
-        qsort(keyed->items, keyed->count, sizeof(*keyed->items), by_key);
-    }
+    pay_list_sort(keyed, by_key);
     for (size_t i = 0; i < keyed->count; i++) {
         struct pay_item *item = keyed->items[i];
         if (first != NULL && memcmp(first->key, item->key, PAY_STORE_INBOX_KEY_BYTES) == 0) {
@@ -155,18 +152,15 @@ static bool fold_keys(struct pay_try *turn, struct pay_list *keyed)
 static bool fold_commands(struct pay_try *turn, struct pay_list *commands)
 {
     struct pay_item *first = NULL;
-    if (commands->count > 1) {
-        qsort(commands->items, commands->count, sizeof(*commands->items), by_cause);
-    }
+    bool fits = true;
+    pay_list_sort(commands, by_cause);
     for (size_t i = 0; i < commands->count; i++) {
         struct pay_item *item = commands->items[i];
         item->repeat.caller = item->command->caller;
         item->repeat.command_id = item->command->command_id;
         if (first == NULL || !pay_str_eq(first->cause, item->cause)) {
             first = item;
-            if (!pay_list_add(turn->worker->scratch, &turn->commands, &item->repeat)) {
-                return false;
-            }
+            fits = fits && pay_list_add(turn->worker->scratch, &turn->commands, &item->repeat);
         } else if (memcmp(first->command_sha256, item->command_sha256, PAY_SHA256_BYTES) == 0) {
             item->same = first;
             item->done = true;
@@ -175,7 +169,7 @@ static bool fold_commands(struct pay_try *turn, struct pay_list *commands)
             item->repeat.sha256 = (struct pay_bytes){first->command_sha256, PAY_SHA256_BYTES};
         }
     }
-    return true;
+    return fits;
 }
 
 /* The stored event that a replay names: its key, unless this batch brings the event itself. */
@@ -202,7 +196,8 @@ static bool ask_stored(struct pay_try *turn, struct pay_item *item, const struct
     }
     for (size_t i = 0; i < turn->stored.count; i++) {
         const struct pay_store_stored_event *other = turn->stored.items[i];
-        if (memcmp(other->key.ptr, item->key, PAY_STORE_INBOX_KEY_BYTES) == 0) {
+        if (other->key.ptr != NULL &&
+            memcmp(other->key.ptr, item->key, PAY_STORE_INBOX_KEY_BYTES) == 0) {
             item->done = item->kind == PAY_ITEM_REPLAY;
             return true;
         }
@@ -421,6 +416,13 @@ static struct pay_unit *new_unit(struct pay_arena *arena, const char *payment_id
     return unit;
 }
 
+static struct pay_unit *next_unit(struct pay_try *turn, const char *payment_id)
+{
+    struct pay_unit *unit = new_unit(turn->worker->scratch, payment_id);
+    bool fits = unit != NULL && pay_list_add(turn->worker->scratch, &turn->units, unit);
+    return fits ? unit : NULL;
+}
+
 static enum pay_status group(struct pay_try *turn, struct pay_err *err)
 {
     struct pay_arena *arena = turn->worker->scratch;
@@ -433,23 +435,18 @@ static enum pay_status group(struct pay_try *turn, struct pay_err *err)
             return full(err);
         }
     }
-    if (work.count > 1) {
-        qsort(work.items, work.count, sizeof(*work.items), by_payment);
-    }
+    pay_list_sort(&work, by_payment);
     struct pay_unit *unit = turn->loose;
-    for (size_t i = 0; i < work.count; i++) {
+    for (size_t i = 0; i < work.count && unit != NULL; i++) {
         struct pay_item *item = work.items[i];
         if (strcmp(item->payment_id, unit->snapshot.order.payment_id) != 0) {
-            unit = new_unit(arena, item->payment_id);
-            if (unit == NULL || !pay_list_add(arena, &turn->units, unit)) {
-                return full(err);
-            }
+            unit = next_unit(turn, item->payment_id);
         }
-        if (!pay_list_add(arena, &unit->work, item)) {
-            return full(err);
+        if (unit != NULL && !pay_list_add(arena, &unit->work, item)) {
+            unit = NULL;
         }
     }
-    return PAY_OK;
+    return unit != NULL ? PAY_OK : full(err);
 }
 
 /* ---- steps 2 to 4: read, decide, compare and set ---- */

@@ -2,6 +2,7 @@
 #include "services/processor/work.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/contracts/headers.h"
@@ -14,18 +15,25 @@ bool pay_list_add(struct pay_arena *arena, struct pay_list *list, void *item)
 {
     if (list->count == list->cap) {
         size_t cap = list->cap == 0 ? 8 : list->cap * 2;
-        void **items = pay_arena_array(arena, cap, sizeof(*items));
+        void **items = (void **)pay_arena_array(arena, cap, sizeof(*items));
         if (items == NULL) {
             return false;
         }
         if (list->count > 0) {
-            memcpy(items, list->items, list->count * sizeof(*items));
+            memcpy((void *)items, (const void *)list->items, list->count * sizeof(*items));
         }
         list->items = items;
         list->cap = cap;
     }
     list->items[list->count++] = item;
     return true;
+}
+
+void pay_list_sort(struct pay_list *list, int (*order)(const void *, const void *))
+{
+    if (list->count > 1) {
+        qsort((void *)list->items, list->count, sizeof(*list->items), order);
+    }
 }
 
 void pay_item_poison(struct pay_item *item, enum pay_dead_reason reason, const char *text)

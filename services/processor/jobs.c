@@ -15,14 +15,19 @@ static const enum pay_reference_kind main_kinds[] = {
 
 static struct pay_str main_reference(const struct pay_reference *references, size_t count)
 {
-    for (size_t k = 0; k < sizeof(main_kinds) / sizeof(main_kinds[0]); k++) {
-        for (size_t i = 0; i < count; i++) {
-            if (references[i].kind == main_kinds[k]) {
-                return references[i].reference;
-            }
+    struct pay_str best = {NULL, 0};
+    size_t best_rank = sizeof(main_kinds) / sizeof(main_kinds[0]);
+    for (size_t i = 0; i < count; i++) {
+        size_t rank = 0;
+        while (rank < best_rank && references[i].kind != main_kinds[rank]) {
+            rank++;
+        }
+        if (rank < best_rank) {
+            best_rank = rank;
+            best = references[i].reference;
         }
     }
-    return (struct pay_str){NULL, 0};
+    return best;
 }
 
 static size_t bound_references(const struct pay_snapshot *snapshot, int attempt_index,

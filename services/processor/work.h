@@ -43,6 +43,8 @@ struct pay_list {
 };
 /** @return false when the arena is at its maximum. */
 PAY_MUST_CHECK bool pay_list_add(struct pay_arena *arena, struct pay_list *list, void *item);
+/** As qsort(3); copes with an empty one. */
+void pay_list_sort(struct pay_list *list, int (*order)(const void *, const void *));
 
 enum pay_item_kind {
     PAY_ITEM_EVENT,

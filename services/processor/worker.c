@@ -106,6 +106,17 @@ static void condemn(struct pay_item *item, const struct pay_err *err)
     pay_item_poison(item, PAY_DEAD_DATA_REFUSED, err->text);
 }
 
+/* @return false: it was poison before, and even that is refused. */
+static bool is_condemned(struct pay_item *item, const struct pay_err *err)
+{
+    PAY_ASSERT(item != NULL);
+    if (item->kind == PAY_ITEM_POISON) {
+        return false;
+    }
+    condemn(item, err);
+    return true;
+}
+
 static bool can_split(enum pay_status status, const struct pay_err *err)
 {
     return status == PAY_REJECT || (status == PAY_RETRY && err->code == PAY_CODEC_NO_MEMORY);
@@ -167,8 +178,7 @@ static enum pay_status settle(struct pay_worker *worker, struct pay_item **items
             PAY_ASSERT(depth + 2 <= RANGES_MAX);
             stack[depth++] = (struct range){at.from + half, at.count - half};
             stack[depth++] = (struct range){at.from, half};
-        } else if (items[at.from]->kind != PAY_ITEM_POISON) {
-            condemn(items[at.from], err);
+        } else if (is_condemned(items[at.from], err)) {
             stack[depth++] = at;
         } else {
             return pay_err_set(err, PAY_FATAL, 0, "worker.settle", "poison cannot be kept");
@@ -204,7 +214,8 @@ static enum pay_status read_items(struct pay_worker *worker, const struct pay_ka
 {
     pay_arena_reset(worker->batch);
     struct pay_item *items = pay_arena_array(worker->batch, count, sizeof(*items));
-    struct pay_item **pointers = pay_arena_array(worker->batch, count, sizeof(struct pay_item *));
+    struct pay_item **pointers =
+        (struct pay_item **)pay_arena_array(worker->batch, count, sizeof(struct pay_item *));
     if (items == NULL || pointers == NULL) {
         return pay_err_set(err, PAY_FATAL, 0, "worker.read", "a batch does not fit the arena");
     }
@@ -219,7 +230,8 @@ static enum pay_status read_items(struct pay_worker *worker, const struct pay_ka
 enum pay_status pay_worker_turn(struct pay_worker *worker, const struct pay_accounts *accounts,
                                 const struct pay_kafka_msg *msgs, size_t count, struct pay_err *err)
 {
-    struct pay_item **items = NULL;
+    struct pay_item *none = NULL;
+    struct pay_item **items = &none;
     int64_t began_us = pay_clock_mono_us();
     worker->accounts = accounts;
     enum pay_status status = read_items(worker, msgs, count, &items, err);

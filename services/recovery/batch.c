@@ -65,8 +65,9 @@ enum pay_status pay_recovery_lease(struct pay_recovery *rec, struct pay_err *err
     }
     size_t count = 0;
     rec->task_count = 0;
-    enum pay_status status = pay_store_deadline_lease(rec->store, max, rec->cfg->lease_ms * 1000,
-                                                      rows, &count, &rec->now_us, err);
+    const struct pay_store_lease_wish wish = {.max = max, .lease_us = rec->cfg->lease_ms * 1000};
+    enum pay_status status =
+        pay_store_deadline_lease(rec->store, &wish, rows, &count, &rec->now_us, err);
     if (status != PAY_OK) {
         return status;
     }
