@@ -91,7 +91,7 @@ static enum pay_status take(struct reading *reading, const struct pay_arg *arg, 
         return PAY_OK;
     case PAY_ARG_TEXT:
     case PAY_ARG_OPERAND:
-        memcpy(reading->into + arg->offset, &value, sizeof value);
+        memcpy(reading->into + arg->offset, (const void *)&value, sizeof value);
         return PAY_OK;
     case PAY_ARG_KIND_COUNT:
         break;

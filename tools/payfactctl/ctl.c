@@ -222,7 +222,7 @@ static int run(struct pay_ctl *ctl, const struct pay_ctl_command *command, int a
     } else {
         code = (int)command->run(ctl, options, &err);
     }
-    options = pay_mem_free(options);
+    (void)pay_mem_free(options); /* always NULL */
     if (code != PAY_CTL_OK) {
         (void)complain(ctl, &err, code);
     }

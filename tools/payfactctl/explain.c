@@ -141,8 +141,8 @@ static enum pay_status connect_and_look(struct pay_ctl *ctl, const struct option
     if (status == PAY_OK) {
         status = look(ctl, options, store, arena, ret_known, err);
     }
-    store = pay_store_free(store);
-    arena = pay_arena_free(arena);
+    (void)pay_store_free(store); /* always NULL, as the next */
+    (void)pay_arena_free(arena);
     return status;
 }
 

@@ -54,22 +54,28 @@ static enum pay_status check_numbers(const struct pay_migrations *list, struct p
     return PAY_OK;
 }
 
+static enum pay_status read_item(const struct pay_migration_file *file, struct pay_migration *item,
+                                 struct pay_err *err)
+{
+    item->sql = file->sql;
+    pay_sha256((struct pay_bytes){(const uint8_t *)file->sql, file->len}, item->row.checksum);
+    if (strlen(file->sql) != file->len) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "\"%.80s\" has a NUL byte", file->name);
+    }
+    return read_name(file->name, &item->row, err);
+}
+
 enum pay_status pay_migrations_of(const struct pay_migration_file *files, size_t count,
                                   struct pay_migrations *ret_list, struct pay_err *err)
 {
     struct pay_migrations list = {.items = pay_mem_new(count + 1, sizeof *list.items),
                                   .count = count};
-    enum pay_status status =
-        list.items == NULL ? pay_err_set(err, PAY_RETRY, 0, op, "memory is out") : PAY_OK;
+    enum pay_status status = PAY_OK;
+    if (list.items == NULL) {
+        return pay_err_set(err, PAY_RETRY, 0, op, "memory is out");
+    }
     for (size_t i = 0; status == PAY_OK && i < count; i++) {
-        struct pay_migration *item = &list.items[i];
-        status = read_name(files[i].name, &item->row, err);
-        item->sql = files[i].sql;
-        pay_sha256((struct pay_bytes){(const uint8_t *)files[i].sql, files[i].len},
-                   item->row.checksum);
-        if (status == PAY_OK && strlen(files[i].sql) != files[i].len) {
-            status = pay_err_set(err, PAY_REJECT, 0, op, "\"%.80s\" has a NUL byte", files[i].name);
-        }
+        status = read_item(&files[i], &list.items[i], err);
     }
     if (status == PAY_OK) {
         qsort(list.items, count, sizeof *list.items, by_version);
@@ -103,10 +109,11 @@ struct folder {
     size_t count;
 };
 
-static bool is_sql(const char *name)
+static int is_sql(const struct dirent *entry)
 {
-    const size_t len = strlen(name);
-    return len > sizeof SUFFIX - 1 && strcmp(name + len - (sizeof SUFFIX - 1), SUFFIX) == 0;
+    const size_t len = strlen(entry->d_name);
+    return len > sizeof SUFFIX - 1 &&
+           strcmp(entry->d_name + len - (sizeof SUFFIX - 1), SUFFIX) == 0;
 }
 
 static enum pay_status read_file(struct folder *folder, const char *name, struct pay_err *err)
@@ -132,20 +139,21 @@ static enum pay_status read_file(struct folder *folder, const char *name, struct
 
 static enum pay_status read_files(struct folder *folder, struct pay_err *err)
 {
+    struct dirent **entries = NULL;
     enum pay_status status = PAY_OK;
-    DIR *dir = opendir(folder->dir);
-    if (dir == NULL) {
-        return pay_err_set(err, PAY_FATAL, errno, op, "\"%.100s\": %s", folder->dir,
-                           strerror(errno));
+    const int count = scandir(folder->dir, &entries, is_sql, alphasort);
+    if (count < 0) {
+        return pay_err_set(err, PAY_FATAL, errno, op, "\"%.100s\" is no folder that can be read",
+                           folder->dir);
     }
-    for (const struct dirent *entry = readdir(dir); status == PAY_OK && entry != NULL;
-         entry = readdir(dir)) {
-        if (is_sql(entry->d_name)) {
-            status = read_file(folder, entry->d_name, err);
+    for (int i = 0; i < count; i++) {
+        if (status == PAY_OK) {
+            status = read_file(folder, entries[i]->d_name, err);
         }
+        free(entries[i]);
     }
-    (void)closedir(dir); /* only read */
-    if (status == PAY_OK && folder->count == 0) {
+    free((void *)entries);
+    if (status == PAY_OK && count == 0) {
         return pay_err_set(err, PAY_REJECT, 0, op, "\"%.100s\" has no *.sql file", folder->dir);
     }
     return status;

@@ -87,6 +87,13 @@ static void a_list_keeps_its_order_up_to_its_maximum(void **state)
     assert_string_equal(options.list.items[1], "second");
 }
 
+static void must_hold(const char *text, const char *says)
+{
+    if (strstr(text, says) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", text, says);
+    }
+}
+
 static void every_refusal_names_its_word(void **state)
 {
     (void)state;
@@ -108,9 +115,7 @@ static void every_refusal_names_its_word(void **state)
         struct options options;
         struct pay_err err = {0};
         assert_int_equal(read_words(cases[i].words, &options, &err), PAY_REJECT);
-        if (strstr(err.text, cases[i].says) == NULL) {
-            fail_msg("\"%s\" does not say \"%s\"", err.text, cases[i].says);
-        }
+        must_hold(err.text, cases[i].says);
     }
 }
 
