@@ -15,8 +15,12 @@
 /** One leased shard. */
 struct pay_shard {
     bool held;
+    bool yielding; /**< More than our share: nothing new, and given back when nothing is on its way.
+                    */
+    bool sweeping; /**< What the cursor passed is not all read yet: nothing new is read before. */
     struct pay_relay_lease lease;
     int64_t until_us; /**< By the monotonic clock: from here on nothing is produced. */
+    int64_t swept_id; /**< The sweep has come so far. */
     struct pay_window window;
 };
 
@@ -32,8 +36,11 @@ struct pay_publisher {
     struct pay_shard *shards; /**< shard_count entries. */
     int shard_count;
     int members;
+    bool has_leased; /**< Once: leases under our name are our own from here on. */
+    int next_shard;  /**< Where the next read begins, so that no shard is read last for ever. */
     size_t in_flight;
-    int64_t lease_due_us, sweep_due_us, stats_due_us; /**< Monotonic. */
+    int64_t database_due_us, lease_due_us, sweep_due_us, stats_due_us; /**< Monotonic. */
+    int64_t pass_began_us;                                             /**< The database's clock. */
     int64_t settled_id;   /**< Highest outbox id that was there when everything was read. */
     int64_t unsettled_id; /**< A larger one was drawn but not seen yet ... */
     int64_t unsettled_since_us;
@@ -42,6 +49,8 @@ struct pay_publisher {
 
 /** @brief Join, renew, take or give back shards. */
 PAY_MUST_CHECK enum pay_status pay_publisher_lease(struct pay_publisher *pub, struct pay_err *err);
+/** @brief Give back the shards that are more than our share and have nothing on its way. */
+PAY_MUST_CHECK enum pay_status pay_publisher_yield(struct pay_publisher *pub, struct pay_err *err);
 /** @brief Let go of every shard, and leave. */
 PAY_MUST_CHECK enum pay_status pay_publisher_leave(struct pay_publisher *pub, struct pay_err *err);
 /** @brief Forget a shard: rows in hand stay in the table for whoever holds it. */

@@ -10,7 +10,7 @@ void pay_publisher_drop_shard(struct pay_publisher *pub, struct pay_shard *shard
 {
     pub->in_flight -= shard->window.in_flight;
     pay_window_clear(&shard->window);
-    shard->held = false;
+    shard->held = shard->yielding = shard->sweeping = false;
 }
 
 static size_t held_leases(const struct pay_publisher *pub, struct pay_relay_lease *leases)
@@ -61,9 +61,9 @@ static enum pay_status take(struct pay_publisher *pub, size_t want, int64_t unti
                             struct pay_err *err)
 {
     struct pay_relay_lease taken[PAY_RELAY_SHARDS_MAX];
+    const struct pay_relay_wish wish = {pub->shard_count, want, !pub->has_leased};
     size_t count = 0;
-    const enum pay_status status =
-        pay_relay_take(&pub->relay, pub->shard_count, want, taken, &count, err);
+    const enum pay_status status = pay_relay_take(&pub->relay, &wish, taken, &count, err);
     for (size_t i = 0; status == PAY_OK && i < count; i++) {
         struct pay_shard *shard = &pub->shards[taken[i].shard];
         shard->held = true;
@@ -75,21 +75,30 @@ static enum pay_status take(struct pay_publisher *pub, size_t want, int64_t unti
     if (status == PAY_OK && count > 0) {
         pub->settled_id = -1; /* New shards may hold old rows. */
     }
+    pub->has_leased = pub->has_leased || status == PAY_OK;
     return status;
 }
 
-/* Only an idle shard is given back: nothing of it is on its way, so nothing can be overtaken. */
-static enum pay_status give_back(struct pay_publisher *pub, size_t surplus, struct pay_err *err)
+/* What is above our share takes nothing new from here on; a busy shard would never be idle. */
+static void mark_surplus(struct pay_publisher *pub, size_t surplus)
+{
+    for (int i = pub->shard_count - 1; i >= 0; i--) {
+        struct pay_shard *shard = &pub->shards[i];
+        shard->yielding = shard->held && surplus > 0;
+        surplus -= shard->yielding ? 1 : 0;
+    }
+}
+
+enum pay_status pay_publisher_yield(struct pay_publisher *pub, struct pay_err *err)
 {
     enum pay_status status = PAY_OK;
-    for (int i = 0; i < pub->shard_count && surplus > 0 && status == PAY_OK; i++) {
+    for (int i = 0; i < pub->shard_count && status == PAY_OK; i++) {
         struct pay_shard *shard = &pub->shards[i];
-        if (!shard->held || shard->window.in_flight > 0) {
+        if (!shard->held || !shard->yielding || shard->window.in_flight > 0) {
             continue;
         }
         status = pay_relay_release(&pub->relay, shard->lease, err);
         pay_publisher_drop_shard(pub, shard);
-        surplus--;
         pay_log(PAY_LOG_INFO, "lease_given_back", PAY_F_INT("shard", i));
     }
     return status;
@@ -111,10 +120,11 @@ enum pay_status pay_publisher_lease(struct pay_publisher *pub, struct pay_err *e
         }
     }
     const size_t share = fair_share(pub);
+    if (status == PAY_OK) {
+        mark_surplus(pub, count > share ? count - share : 0);
+    }
     if (status == PAY_OK && count < share) {
         status = take(pub, share - count, until_us, err);
-    } else if (status == PAY_OK && count > share) {
-        status = give_back(pub, count - share, err);
     }
     if (status == PAY_OK) {
         pay_metric_set(pub->metrics[PAY_PM_SHARDS], NULL, (int64_t)held_leases(pub, leases));

@@ -99,7 +99,7 @@ size_t pay_publisher_produce(struct pay_publisher *pub)
     bool room = true;
     for (int i = 0; i < pub->shard_count && room; i++) {
         struct pay_shard *shard = &pub->shards[i];
-        if (!shard->held || shard->window.count == shard->window.in_flight) {
+        if (!shard->held || shard->yielding || shard->window.count == shard->window.in_flight) {
             continue;
         }
         if (pay_clock_mono_us() >= shard->until_us) {

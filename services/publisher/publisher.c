@@ -36,7 +36,8 @@ static enum pay_status rebuild_producer(struct pay_publisher *pub, struct pay_er
     return make_producer(pub, err);
 }
 
-static enum pay_status find_shards(struct pay_publisher *pub, struct pay_err *err)
+static enum pay_status find_shards(struct pay_publisher *pub, struct pay_health_loop *loop,
+                                   struct pay_err *err)
 {
     int32_t partitions = 0;
     enum pay_status status = PAY_RETRY;
@@ -47,6 +48,7 @@ static enum pay_status find_shards(struct pay_publisher *pub, struct pay_err *er
             break;
         }
         pay_log(PAY_LOG_WARN, "waiting_for_kafka", PAY_F_ERR(err));
+        pay_health_beat(loop); /* An outage of the broker is no reason to be restarted. */
         (void)pay_service_wait(pub->svc, 500);
     }
     if (status != PAY_OK) {
@@ -81,6 +83,13 @@ static enum pay_status make_pg(struct pay_publisher *pub, struct pay_err *err)
     return status;
 }
 
+/* The next look at the database; Kafka's reports are served meanwhile. */
+static void pause_database(struct pay_publisher *pub)
+{
+    pub->database_due_us =
+        pay_clock_mono_us() + (int64_t)pay_pg_backoff_next_ms(&pub->pg_backoff) * 1000;
+}
+
 /* One line when it goes, one when it is back; what is in hand stays in hand. */
 static bool connected(struct pay_publisher *pub)
 {
@@ -89,7 +98,6 @@ static bool connected(struct pay_publisher *pub)
     }
     struct pay_err err = {.status = PAY_OK};
     if (pay_pg_reconnect(pub->pg, &err) == PAY_OK) {
-        pub->pg_backoff.tries = 0;
         pub->lease_due_us = 0;
         atomic_store(&pub->pg_ok, true);
         pay_log(PAY_LOG_INFO, "database_connected", PAY_F_INT("pid", pay_pg_backend_pid(pub->pg)));
@@ -105,7 +113,7 @@ static bool connected(struct pay_publisher *pub)
 static enum pay_status stats(struct pay_publisher *pub, struct pay_err *err)
 {
     struct pay_relay_backlog backlog = {0};
-    const enum pay_status status = pay_relay_backlog(&pub->relay, &backlog, err);
+    const enum pay_status status = pay_relay_backlog(&pub->relay, pub->shard_count, &backlog, err);
     if (status == PAY_OK) {
         pay_metric_set(pub->metrics[PAY_PM_OUTBOX_ROWS], NULL, backlog.rows);
         pay_metric_set(pub->metrics[PAY_PM_OUTBOX_DEAD], NULL, backlog.dead);
@@ -124,6 +132,9 @@ static enum pay_status database_turn(struct pay_publisher *pub, struct pay_err *
         pub->lease_due_us = now_us + pub->cfg->lease_ms * 1000 / 3;
     }
     if (status == PAY_OK) {
+        status = pay_publisher_yield(pub, err);
+    }
+    if (status == PAY_OK) {
         status = pay_publisher_read(pub, err);
     }
     if (status == PAY_OK && now_us >= pub->stats_due_us) {
@@ -133,28 +144,35 @@ static enum pay_status database_turn(struct pay_publisher *pub, struct pay_err *
     return status;
 }
 
+/* Whatever fails is tried again after a pause, a schema that is not there yet as well. */
+static void try_database(struct pay_publisher *pub)
+{
+    struct pay_err err = {.status = PAY_OK};
+    if (pay_clock_mono_us() < pub->database_due_us) {
+        return;
+    }
+    if (!connected(pub)) {
+        pause_database(pub);
+    } else if (database_turn(pub, &err) == PAY_OK) {
+        pub->pg_backoff.tries = 0;
+    } else {
+        pay_log(PAY_LOG_WARN, "turn_failed", PAY_F_ERR(&err));
+        pay_metric_add(pub->metrics[PAY_PM_ERRORS], (const char *const[]){"database"}, 1);
+        pay_pg_rollback(pub->pg);
+        pause_database(pub);
+    }
+}
+
 static enum pay_status turn(struct pay_publisher *pub, struct pay_err *err)
 {
     enum pay_status status = PAY_OK;
-    unsigned pause_ms = (unsigned)pub->cfg->poll_ms;
-    if (connected(pub)) {
-        status = database_turn(pub, err);
-    } else {
-        pause_ms = (unsigned)pay_pg_backoff_next_ms(&pub->pg_backoff);
-    }
-    if (status != PAY_OK && status != PAY_FATAL) {
-        pay_log(PAY_LOG_WARN, "turn_failed", PAY_F_ERR(err));
-        pay_metric_add(pub->metrics[PAY_PM_ERRORS], (const char *const[]){"database"}, 1);
-        pay_pg_rollback(pub->pg);
-        status = PAY_OK;
-    }
+    try_database(pub);
     (void)pay_publisher_produce(pub);
-    if (pay_kafka_producer_poll(pub->producer, pub->in_flight > 0 ? (int)pub->cfg->poll_ms : 0) ==
-            0 &&
-        pub->in_flight == 0) {
-        (void)pay_service_wait(pub->svc, pause_ms);
+    const int wait_ms = pub->in_flight > 0 ? (int)pub->cfg->poll_ms : 0;
+    if (pay_kafka_producer_poll(pub->producer, wait_ms) == 0 && pub->in_flight == 0) {
+        (void)pay_service_wait(pub->svc, (unsigned)pub->cfg->poll_ms);
     }
-    if (status == PAY_OK && pay_kafka_producer_fatal(pub->producer, err)) {
+    if (pay_kafka_producer_fatal(pub->producer, err)) {
         status = rebuild_producer(pub, err);
     }
     return status;
@@ -198,7 +216,8 @@ static bool kafka_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
     return atomic_load(&pub->kafka_ok);
 }
 
-static enum pay_status start(struct pay_publisher *pub, struct pay_err *err)
+static enum pay_status start(struct pay_publisher *pub, struct pay_health_loop *loop,
+                             struct pay_err *err)
 {
     for (int i = 0; i < PAY_PM_COUNT; i++) {
         pub->metrics[i] =
@@ -217,7 +236,7 @@ static enum pay_status start(struct pay_publisher *pub, struct pay_err *err)
         status = make_producer(pub, err);
     }
     if (status == PAY_OK) {
-        status = find_shards(pub, err);
+        status = find_shards(pub, loop, err);
     }
     return status;
 }
@@ -240,7 +259,7 @@ enum pay_status pay_publisher_run(struct pay_service *svc, struct pay_err *err)
 {
     struct pay_publisher pub = {.svc = svc, .cfg = &pay_publisher_settings, .settled_id = -1};
     struct pay_health_loop *loop = pay_service_loop(svc, "relay");
-    enum pay_status status = start(&pub, err);
+    enum pay_status status = start(&pub, loop, err);
     while (status == PAY_OK && pay_service_mode(svc) == PAY_SERVICE_RUNNING) {
         status = turn(&pub, err);
         note_kafka(&pub);

@@ -28,7 +28,6 @@ enum pay_row_state {
 struct pay_outbox_row {
     int64_t id;
     int shard;
-    int64_t fence; /**< Of the lease it was read under; a report under another is void. */
     enum pay_row_state state;
     uint64_t key_hash;
     bool is_job; /**< Topic psp-jobs; else events. */

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from payfact_stack import Servers
+
+
+@pytest.fixture(scope="session")
+def servers():
+    with Servers() as started:
+        yield started

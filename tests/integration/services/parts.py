@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of single services share: a server that goes away and comes back, and Kafka's partitioner."""
+
+import socket
+import threading
+
+import psycopg2.extensions
+
+
+def partition_of(key, partitions):
+    """The partition of a key as Java's default partitioner (murmur2) and payfact choose it."""
+    data, length = key.encode(), len(key.encode())
+    h = (0x9747B28C ^ length) & 0xFFFFFFFF
+    for i in range(0, length - length % 4, 4):
+        k = int.from_bytes(data[i : i + 4], "little") * 0x5BD1E995 & 0xFFFFFFFF
+        h = (h * 0x5BD1E995 & 0xFFFFFFFF) ^ ((k ^ (k >> 24)) * 0x5BD1E995 & 0xFFFFFFFF)
+    rest = data[length - length % 4 :]
+    if rest:
+        h = (h ^ int.from_bytes(rest, "little")) * 0x5BD1E995 & 0xFFFFFFFF
+    h = (h ^ (h >> 13)) * 0x5BD1E995 & 0xFFFFFFFF
+    return ((h ^ (h >> 15)) & 0x7FFFFFFF) % partitions
+
+
+class Proxy:
+    """TCP between a service and a server: refuse() and back(), cut() what is open, stall() and go_on()."""
+
+    def __init__(self, host, port):
+        self._target = (host, int(port))
+        self._lock = threading.Lock()
+        self._flows = threading.Event()
+        self._flows.set()
+        self._open, self._listener = [], None
+        self.port = None
+        self.connections = 0
+        self.back()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self._flows.set()
+        self.refuse()
+
+    def back(self):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", self.port or 0))
+        listener.listen(64)
+        self.port, self._listener = listener.getsockname()[1], listener
+        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+
+    def refuse(self):
+        """No new connection, and the old ones are cut."""
+        listener, self._listener = self._listener, None
+        if listener:
+            listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+        self.cut()
+
+    def cut(self):
+        with self._lock:
+            pairs, self._open = self._open, []
+        for pair in pairs:
+            for end in pair:
+                end.close_now()
+
+    def stall(self):
+        """Connections are taken and stay open; not a byte passes."""
+        self._flows.clear()
+
+    def go_on(self):
+        self._flows.set()
+
+    def _accept(self, listener):
+        while True:
+            try:
+                client = listener.accept()[0]
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(self._target)
+            except OSError:
+                client.close()
+                continue
+            pair = _End(client), _End(server)
+            with self._lock:
+                self.connections += 1
+                self._open.append(pair)
+            for source, sink in (pair, pair[::-1]):
+                threading.Thread(target=self._copy, args=(source, sink), daemon=True).start()
+
+    def _copy(self, source, sink):
+        try:
+            while data := source.socket.recv(65536):
+                self._flows.wait()
+                sink.socket.sendall(data)
+        except OSError:
+            pass
+        source.close_now()
+        sink.close_now()
+
+
+class _End:
+    def __init__(self, connected):
+        self.socket = connected
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def close_now(self):
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.socket.close()
+
+
+def database_proxy(stack, role):
+    """(proxy, conninfo through it) for one service's role."""
+    conninfo = psycopg2.extensions.parse_dsn(stack._values("proxy", role, 0)["conninfo"])
+    proxy = Proxy(conninfo["host"], conninfo["port"])
+    stack.at_exit(lambda: proxy.__exit__())
+    return proxy, psycopg2.extensions.make_dsn(**{**conninfo, "host": "127.0.0.1", "port": proxy.port})
+
+
+def metric_is(service, wanted, name, **labels):
+    return lambda: service.metric(name, **labels) == wanted
