@@ -172,6 +172,25 @@ static bool fold_commands(struct pay_try *turn, struct pay_list *commands)
     return fits;
 }
 
+static bool same_key(const uint8_t *a, const uint8_t *b)
+{
+    return a != NULL && b != NULL && memcmp(a, b, PAY_STORE_INBOX_KEY_BYTES) == 0;
+}
+
+static bool is_in_hand(const struct pay_try *turn, const struct pay_list *keyed, const uint8_t *key)
+{
+    bool is_there = false;
+    for (size_t i = 0; i < keyed->count && !is_there; i++) {
+        const struct pay_item *other = keyed->items[i];
+        is_there = other != NULL && same_key(other->key, key);
+    }
+    for (size_t i = 0; i < turn->stored.count && !is_there; i++) {
+        const struct pay_store_stored_event *other = turn->stored.items[i];
+        is_there = other != NULL && same_key(other->key.ptr, key);
+    }
+    return is_there;
+}
+
 /* The stored event that a replay names: its key, unless this batch brings the event itself. */
 static bool ask_stored(struct pay_try *turn, struct pay_item *item, const struct pay_list *keyed)
 {
@@ -187,20 +206,13 @@ static bool ask_stored(struct pay_try *turn, struct pay_item *item, const struct
             return true; /* found nothing: refused */
         }
     }
-    for (size_t i = 0; i < keyed->count; i++) {
-        const struct pay_item *other = keyed->items[i];
-        if (memcmp(other->key, item->key, PAY_STORE_INBOX_KEY_BYTES) == 0) {
-            item->done = item->kind == PAY_ITEM_REPLAY;
-            return true;
-        }
-    }
-    for (size_t i = 0; i < turn->stored.count; i++) {
-        const struct pay_store_stored_event *other = turn->stored.items[i];
-        if (other->key.ptr != NULL &&
-            memcmp(other->key.ptr, item->key, PAY_STORE_INBOX_KEY_BYTES) == 0) {
-            item->done = item->kind == PAY_ITEM_REPLAY;
-            return true;
-        }
+    if (is_in_hand(turn, keyed, item->key)) {
+        /* It is decided in this batch: for a command that is as if it were already. */
+        item->done = item->kind == PAY_ITEM_REPLAY;
+        item->stored.found = true;
+        item->stored.kind = "PSP_EVENT";
+        item->stored.status = PAY_STORE_EVENT_DECIDED;
+        return true;
     }
     return pay_list_add(turn->worker->scratch, &turn->stored, &item->stored);
 }

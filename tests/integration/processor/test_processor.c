@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The processor's transaction against a real database: what goes in as ingest makes it, what comes
  * out in tables and outbox. Kafka's part is in test_binary.py. */
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,11 +15,13 @@
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "common/contracts/keys.h"
 #include "common/core/id.h"
 #include "tests/integration/processor/world.h"
 
 #define P payment_id(0)
+#define DEADLINE_US INT64_C(20000000)
 
 static void a_create_makes_order_attempt_gate_job_and_events(void **state)
 {
@@ -649,6 +652,95 @@ static void two_workers_on_the_same_payments_lose_nothing(void **state)
                      0);
 }
 
+static void wait_blocked(struct world *world)
+{
+    int64_t until_us = pay_clock_mono_us() + DEADLINE_US;
+    while (number(world, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                         " AND wait_event_type = 'Lock'") == 0) {
+        assert_true(pay_clock_mono_us() < until_us);
+        (void)poll(NULL, 0, 5);
+    }
+}
+
+/* The version moves between reading and compare-and-set: read and decided again, at once. */
+static void a_payment_that_moved_is_decided_again(void **state)
+{
+    struct world *world = *state;
+    struct racer racer = {.world = world, .worker = world->worker};
+    struct pay_pg *other = NULL;
+    const struct pay_pg_options options = {.conninfo = world->db.conninfo};
+    add_create(world, P);
+    turn(world);
+    world_must(world, pay_pg_open(&options, &other, &world->err));
+    world_must(world, pay_pg_script(other, "BEGIN", &world->err));
+    world_must(world, pay_pg_script(other,
+                                    "UPDATE payfact.payment_order SET version = version + 1,"
+                                    " event_sequence = event_sequence + 10",
+                                    &world->err));
+    add_callback(world, P, PAY_EV_ATTEMPT_SUCCEEDED, "evt_1");
+    racer.msgs[0] = world->msgs[0];
+    racer.count = world->count;
+    world->count = 0;
+    assert_int_equal(pthread_create(&racer.thread, NULL, race, &racer), 0);
+    wait_blocked(world);
+    world_must(world, pay_pg_script(other, "COMMIT", &world->err));
+    assert_int_equal(pthread_join(racer.thread, NULL), 0);
+    assert_int_equal(racer.status, PAY_OK);
+    (void)pay_pg_free(other); /* always NULL */
+    assert_int_equal(world->waits, 0);
+    assert_int_equal(number(world, "SELECT version FROM payfact.payment_order WHERE status ="
+                                   " 'SUCCEEDED'"),
+                     3);
+    /* Nothing of the first decision was kept: its numbers are those of the second reading. */
+    assert_int_equal(number(world, "SELECT published_sequence FROM payfact.payment_state_history"
+                                   " WHERE published_event_id LIKE 'PaymentSucceeded/%'"),
+                     15);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.payment_state_history WHERE"
+                                   " event_type = 'SUC'"),
+                     2);
+}
+
+/* The gate is passed while we decide to close it: the batch is rolled back and decided again. */
+static void a_gate_that_was_passed_meanwhile_is_closed_as_sent(void **state)
+{
+    struct world *world = *state;
+    struct racer racer = {.world = world, .worker = world->worker};
+    struct pay_pg *other = NULL;
+    const struct pay_pg_options options = {.conninfo = world->db.conninfo};
+    struct pay_command cancel = create_command(P);
+    cancel.command_id = PAY_STR("cancel-1");
+    cancel.type = PAY_CMD_CANCEL_PAYMENT;
+    cancel.reason_code = PAY_STR("REQUESTED");
+    add_create(world, P);
+    turn(world);
+    world_must(world, pay_pg_open(&options, &other, &world->err));
+    world_must(world, pay_pg_script(other, "BEGIN", &world->err));
+    world_must(world, pay_pg_script(other,
+                                    "UPDATE payfact.psp_request SET sending_at = now(),"
+                                    " last_send_at = now(), sent_by = 'x', sends = 1",
+                                    &world->err));
+    add_command(world, &cancel, world->shop, "shop-a");
+    racer.msgs[0] = world->msgs[0];
+    racer.count = world->count;
+    world->count = 0;
+    assert_int_equal(pthread_create(&racer.thread, NULL, race, &racer), 0);
+    wait_blocked(world);
+    world_must(world, pay_pg_script(other, "COMMIT", &world->err));
+    assert_int_equal(pthread_join(racer.thread, NULL), 0);
+    assert_int_equal(racer.status, PAY_OK);
+    (void)pay_pg_free(other); /* always NULL */
+    assert_int_equal(world->waits, 1);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.psp_request WHERE closed_at IS NOT"
+                                   " NULL AND sending_at IS NOT NULL"),
+                     1);
+    /* It may have been sent: neither it nor the order is CANCELED on our own word. */
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.payment_order WHERE status ="
+                                   " 'CANCELED'"),
+                     0);
+    assert_int_equal(
+        number(world, "SELECT count(*) FROM payfact.payment_order WHERE intent = 'CANCEL'"), 1);
+}
+
 static void a_lost_connection_is_made_again(void **state)
 {
     struct world *world = *state;
@@ -763,6 +855,8 @@ int main(void)
         TEST(a_paused_route_gets_no_attempt),
         TEST(an_old_deadline_changes_nothing),
         TEST(two_workers_on_the_same_payments_lose_nothing),
+        TEST(a_payment_that_moved_is_decided_again),
+        TEST(a_gate_that_was_passed_meanwhile_is_closed_as_sent),
         TEST(a_lost_connection_is_made_again),
         TEST(a_missing_partition_is_waited_for_and_never_poison),
         TEST(a_crash_before_commit_leaves_nothing),
