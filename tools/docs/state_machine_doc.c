@@ -6,8 +6,8 @@
  *   payfact-state-machine-doc --check docs/STATE_MACHINE.md     fails when the file is not current
  */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/attr.h"
@@ -17,11 +17,12 @@
 #include "common/core/order_table.h"
 #include "common/core/types.h"
 
-#define DOCUMENT_MAX (256 * 1024)
+#define DOCUMENT_MAX ((size_t)256 * 1024)
 
 struct document {
     char text[DOCUMENT_MAX];
     size_t len;
+    bool is_cut; /* It did not fit: nothing is printed. */
 };
 
 static void put(struct document *doc, const char *format, ...) PAY_PRINTF(2, 3);
@@ -33,8 +34,8 @@ static void put(struct document *doc, const char *format, ...)
     const int len = vsnprintf(doc->text + doc->len, DOCUMENT_MAX - doc->len, format, args);
     va_end(args);
     if (len < 0 || (size_t)len >= DOCUMENT_MAX - doc->len) {
-        (void)fputs("the document is larger than its buffer\n", stderr);
-        exit(2);
+        doc->is_cut = true;
+        return;
     }
     doc->len += (size_t)len;
 }
@@ -183,6 +184,20 @@ static void put_order_table(struct document *doc)
     }
 }
 
+static void put_waits_of(struct document *doc, enum pay_attempt_status status)
+{
+    const char *separator = "";
+
+    put(doc, "| %s | ", pay_attempt_status_name(status));
+    for (int k = 0; k < PAY_DEADLINE_KIND_COUNT; k++) {
+        if (pay_attempt_waits(status, (enum pay_deadline_kind)k)) {
+            put(doc, "%s%s", separator, pay_deadline_kind_name((enum pay_deadline_kind)k));
+            separator = ", ";
+        }
+    }
+    put(doc, "%s |\n", separator[0] == 0 ? "none" : "");
+}
+
 static void put_waits(struct document *doc)
 {
     put(doc,
@@ -191,15 +206,7 @@ static void put_waits(struct document *doc)
         "CANCEL. An open CONFIRM keeps SEND. An order that is not final has ORDER_EXPIRY.\n\n"
         "| state | deadlines |\n| --- | --- |\n");
     for (int s = 0; s < PAY_ATTEMPT_STATUS_COUNT; s++) {
-        const char *separator = "";
-        put(doc, "| %s | ", pay_attempt_status_name((enum pay_attempt_status)s));
-        for (int k = 0; k < PAY_DEADLINE_KIND_COUNT; k++) {
-            if (pay_attempt_waits((enum pay_attempt_status)s, (enum pay_deadline_kind)k)) {
-                put(doc, "%s%s", separator, pay_deadline_kind_name((enum pay_deadline_kind)k));
-                separator = ", ";
-            }
-        }
-        put(doc, "%s |\n", separator[0] == 0 ? "none" : "");
+        put_waits_of(doc, (enum pay_attempt_status)s);
     }
 }
 
@@ -257,6 +264,10 @@ int main(int argc, char **argv)
     put_waits(&doc);
     put_guards(&doc);
     put_lists(&doc);
+    if (doc.is_cut) {
+        (void)fputs("the document is larger than its buffer\n", stderr);
+        return 2;
+    }
     if (argc == 3 && strcmp(argv[1], "--check") == 0) {
         return check(&doc, argv[2]);
     }

@@ -44,8 +44,11 @@ void table_text_read(struct table_text *table, const char *first)
     FILE *file = fopen(PAY_TEST_DATA "/unit/core/attempt_table.txt", "re");
     int inside = 0;
 
-    assert_non_null(file);
     memset(table, 0, sizeof *table);
+    if (file == NULL) {
+        fail_msg("no attempt_table.txt");
+        return;
+    }
     while (fgets(line, sizeof line, file) != NULL) {
         inside = line[0] == '|' && (inside || strstr(line, first) == line + 2);
         if (!inside || strstr(line, "| --- ") == line) {

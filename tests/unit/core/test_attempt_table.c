@@ -188,23 +188,27 @@ static const struct {
     {"SUB NSN UNK", PAY_EVIDENCE_LOCAL, PAY_EVIDENCE_LOCAL},
 };
 
+static void check_level(enum pay_attempt_event event, enum pay_evidence level, bool is_admissible)
+{
+    world_start_manual(&world);
+    world_put(&world, 1, PAY_ATTEMPT_SUBMITTED);
+    world_say(&world, said_by[event].type, 1, level);
+    if (is_admissible) {
+        assert_string_not_equal(world.out.reason_code, "EVIDENCE_NOT_ADMISSIBLE");
+        return;
+    }
+    assert_verdict(&world, REJECT, "EVIDENCE_NOT_ADMISSIBLE");
+    assert_true(world.out.security);
+    assert_status(&world, 1, SUBMITTED);
+}
+
 static void check_evidence(enum pay_attempt_event event, enum pay_evidence least,
                            enum pay_evidence most)
 {
     assert_int_equal(pay_attempt_least_evidence(event), least);
     assert_int_equal(pay_attempt_most_evidence(event), most);
     for (int level = PAY_EVIDENCE_LOCAL; level < PAY_EVIDENCE_COUNT; level++) {
-        const bool is_admissible = level >= (int)least && level <= (int)most;
-        world_start_manual(&world);
-        world_put(&world, 1, PAY_ATTEMPT_SUBMITTED);
-        world_say(&world, said_by[event].type, 1, (enum pay_evidence)level);
-        if (!is_admissible) {
-            assert_verdict(&world, REJECT, "EVIDENCE_NOT_ADMISSIBLE");
-            assert_true(world.out.security);
-            assert_status(&world, 1, SUBMITTED);
-        } else {
-            assert_string_not_equal(world.out.reason_code, "EVIDENCE_NOT_ADMISSIBLE");
-        }
+        check_level(event, (enum pay_evidence)level, level >= (int)least && level <= (int)most);
     }
 }
 

@@ -43,16 +43,13 @@ static void every_code_of_the_list_has_its_exponent(void **state)
     assert_int_equal(count_as(exponent_4, 4), 2);
     assert_int_equal(count_as(no_minor_units, -1), 13);
     assert_int_equal(count_as(withdrawn, -1), 11);
-    for (char a = 'A'; a <= 'Z'; a++) {
-        for (char b = 'A'; b <= 'Z'; b++) {
-            for (char c = 'A'; c <= 'Z'; c++) {
-                const char code[] = {a, b, c, 0};
-                const int exponent = pay_money_exponent(pay_str_of(code));
-                if (exponent >= 0) {
-                    by_exponent[exponent]++;
-                    all++;
-                }
-            }
+    for (int n = 0; n < 26 * 26 * 26; n++) {
+        const char code[] = {(char)('A' + n / 676), (char)('A' + n / 26 % 26), (char)('A' + n % 26),
+                             0};
+        const int exponent = pay_money_exponent(pay_str_of(code));
+        if (exponent >= 0) {
+            by_exponent[exponent]++;
+            all++;
         }
     }
     assert_int_equal(by_exponent[0], 17);
@@ -123,15 +120,26 @@ static void rescaling_is_exact_or_refused(void **state)
     }
 }
 
+struct decimal_row {
+    const char *text;
+    int exponent;
+    bool ok;
+    int64_t minor;
+};
+
+static void check_decimal(const struct decimal_row *row)
+{
+    int64_t out = 0;
+    const bool ok = pay_money_parse_decimal(pay_str_of(row->text), row->exponent, &out);
+    if (ok != row->ok || out != row->minor) {
+        fail_msg("\"%s\" with %d: %d %lld", row->text, row->exponent, (int)ok, (long long)out);
+    }
+}
+
 static void A9_decimal_text_becomes_minor_units_exactly(void **state)
 {
     (void)state;
-    static const struct {
-        const char *text;
-        int exponent;
-        bool ok;
-        int64_t minor;
-    } rows[] = {
+    static const struct decimal_row rows[] = {
         {"8.20", 2, true, 820}, /* As a float 819. */
         {"8.2", 2, true, 820},
         {"8", 2, true, 800},
@@ -159,12 +167,7 @@ static void A9_decimal_text_becomes_minor_units_exactly(void **state)
         {"1", -1, false, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        int64_t out = 0;
-        const bool ok = pay_money_parse_decimal(pay_str_of(rows[i].text), rows[i].exponent, &out);
-        if (ok != rows[i].ok || out != rows[i].minor) {
-            fail_msg("\"%s\" with %d: %d %lld", rows[i].text, rows[i].exponent, (int)ok,
-                     (long long)out);
-        }
+        check_decimal(&rows[i]);
     }
     int64_t out = 0;
     assert_false(pay_money_parse_decimal((struct pay_str){NULL, 0}, 2, &out));
