@@ -57,7 +57,8 @@ static const struct pay_pg_stmt move_leased = {
 
 static const struct pay_pg_stmt release_leased = {
     .name = "deadline_release",
-    .sql = "UPDATE payfact.payment_deadline AS d SET lease_until = NULL"
+    .sql = "UPDATE payfact.payment_deadline AS d SET lease_until = NULL,"
+           " tries = greatest(d.tries - 1, 0)"
            " FROM unnest($1::text[], $2::text[], $3::timestamptz[]) AS u(id, kind, due)"
            " WHERE d.aggregate_id = u.id AND d.kind = u.kind AND d.due_at = u.due",
 };

@@ -69,7 +69,7 @@ PAY_MUST_CHECK enum pay_status pay_store_deadline_reschedule(struct pay_store *s
                                                              const int64_t *next_due_us,
                                                              size_t count, size_t *ret_moved,
                                                              struct pay_err *err);
-/** @brief End leases without moving the rows: they are due again at once. */
+/** @brief End leases without moving the rows: they are due again at once, and it was no try. */
 PAY_MUST_CHECK enum pay_status pay_store_deadline_release(struct pay_store *store,
                                                           const struct pay_store_due *rows,
                                                           size_t count, struct pay_err *err);

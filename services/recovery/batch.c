@@ -106,9 +106,9 @@ enum pay_status pay_recovery_settle(struct pay_recovery *rec, struct pay_err *er
     size_t freed_count = 0;
     for (size_t i = 0; i < rec->task_count; i++) {
         const struct pay_task *task = &rec->tasks[i];
-        if (!task->acknowledged) {
+        if (!task->acknowledged && !task->unusable) {
             freed[freed_count++] = task->due;
-        } else if (task->plan != PAY_PLAN_DEADLINE) {
+        } else if (task->acknowledged && task->plan != PAY_PLAN_DEADLINE) {
             next_us[moved_count] = next_due(rec, task);
             moved[moved_count++] = task->due;
         }

@@ -19,6 +19,8 @@ struct pay_task {
     enum pay_plan plan;
     struct pay_plan_schedule schedule;
     bool acknowledged;
+    bool unusable; /**< Nothing can be made of it: it keeps its lease, and is looked at again then.
+                    */
 };
 
 struct pay_recovery {

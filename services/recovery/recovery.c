@@ -10,6 +10,7 @@
 
 #define ARENA_BYTES_MAX ((size_t)8 * 1024 * 1024)
 #define HOUSEKEEPING_US INT64_C(3600000000)
+#define AGAIN_US INT64_C(60000000) /* After a failure of it. */
 #define STATS_US INT64_C(5000000)
 #define ACCOUNTS_US INT64_C(5000000)
 #define UNKNOWN_ACCOUNTS_MAX 64
@@ -87,7 +88,6 @@ static bool connected(struct pay_recovery *rec)
     }
     struct pay_err err = {.status = PAY_OK};
     if (pay_store_connect(rec->store, &err) == PAY_OK && schema_ready(rec, &err)) {
-        rec->pg_backoff.tries = 0;
         atomic_store(&rec->pg_ok, true);
         pay_log(PAY_LOG_INFO, "database_connected",
                 PAY_F_INT("pid", pay_pg_backend_pid(pay_store_pg(rec->store))));
@@ -135,21 +135,33 @@ static enum pay_status stats(struct pay_recovery *rec, struct pay_err *err)
     return status;
 }
 
-static enum pay_status housekeeping(struct pay_recovery *rec, struct pay_err *err)
+static void note_failure(struct pay_recovery *rec, const char *event, const char *part,
+                         const struct pay_err *err)
 {
+    pay_log(PAY_LOG_WARN, event, PAY_F_ERR(err));
+    pay_metric_add(rec->metrics[PAY_RM_ERRORS], (const char *const[]){part}, 1);
+}
+
+/* What fails here is tried again later; it holds up no deadline. */
+static void housekeeping(struct pay_recovery *rec)
+{
+    struct pay_err err = {.status = PAY_OK};
     const int64_t now_us = pay_clock_mono_us();
-    enum pay_status status = PAY_OK;
     if (now_us >= rec->housekeeping_due_us) {
         int made = 0;
-        status = pay_store_make_partitions(rec->store, &made, err);
+        const enum pay_status status = pay_store_make_partitions(rec->store, &made, &err);
         pay_metric_add(rec->metrics[PAY_RM_PARTITIONS], NULL, made);
-        rec->housekeeping_due_us = status == PAY_OK ? now_us + HOUSEKEEPING_US : 0;
+        rec->housekeeping_due_us = now_us + (status == PAY_OK ? HOUSEKEEPING_US : AGAIN_US);
+        if (status != PAY_OK) {
+            note_failure(rec, "partitions_not_made", "partitions", &err);
+        }
     }
-    if (status == PAY_OK && now_us >= rec->stats_due_us) {
-        status = stats(rec, err);
+    if (now_us >= rec->stats_due_us) {
         rec->stats_due_us = now_us + STATS_US;
+        if (pay_store_usable(rec->store) && stats(rec, &err) != PAY_OK) {
+            note_failure(rec, "stats_failed", "database", &err);
+        }
     }
-    return status;
 }
 
 static void refresh_accounts(struct pay_recovery *rec)
@@ -175,26 +187,41 @@ static enum pay_status mend_producer(struct pay_recovery *rec, struct pay_err *e
     return make_producer(rec, err);
 }
 
+static void note_kafka(struct pay_recovery *rec)
+{
+    bool ok = rec->task_count > 0 || atomic_load(&rec->kafka_ok);
+    for (size_t i = 0; i < rec->task_count; i++) {
+        ok = ok && (rec->tasks[i].acknowledged || rec->tasks[i].unusable);
+    }
+    atomic_store(&rec->kafka_ok, ok);
+}
+
+/* @return false: the database is away or failed. */
+static bool work(struct pay_recovery *rec, struct pay_err *err)
+{
+    if (!connected(rec)) {
+        return false;
+    }
+    housekeeping(rec);
+    if (batch(rec, err) != PAY_OK) {
+        note_failure(rec, "turn_failed", "database", err);
+        pay_store_rollback(rec->store);
+        return false;
+    }
+    rec->pg_backoff.tries = 0;
+    return true;
+}
+
 static enum pay_status turn(struct pay_recovery *rec, struct pay_err *err)
 {
     unsigned pause_ms = (unsigned)rec->cfg->poll_ms;
     rec->task_count = 0;
-    if (!connected(rec)) {
+    if (!work(rec, err)) {
         pause_ms = (unsigned)pay_pg_backoff_next_ms(&rec->pg_backoff);
-    } else {
-        enum pay_status status = housekeeping(rec, err);
-        if (status == PAY_OK) {
-            status = batch(rec, err);
-        }
-        if (status != PAY_OK) {
-            pay_log(PAY_LOG_WARN, "turn_failed", PAY_F_ERR(err));
-            pay_metric_add(rec->metrics[PAY_RM_ERRORS], (const char *const[]){"database"}, 1);
-            pay_store_rollback(rec->store);
-        }
+        rec->task_count = 0;
     }
     refresh_accounts(rec);
-    atomic_store(&rec->kafka_ok,
-                 rec->task_count == 0 ? atomic_load(&rec->kafka_ok) : rec->tasks[0].acknowledged);
+    note_kafka(rec);
     if (rec->task_count < (size_t)rec->cfg->batch_rows_max) {
         (void)pay_service_wait(rec->svc, pause_ms);
     }

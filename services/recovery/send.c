@@ -139,24 +139,28 @@ static bool has_subject(const struct pay_task *task)
     return task->plan != PAY_PLAN_QUERY || task->ask.attempt_id[0] != '\0';
 }
 
-void pay_recovery_send(struct pay_recovery *rec)
+static void send_one(struct pay_recovery *rec, struct pay_task *task)
 {
     struct pay_err err = {.status = PAY_OK};
+    const enum pay_status status = has_subject(task) ? produce(rec, task, &err)
+                                                     : pay_err_set(&err, PAY_REJECT, 0, "deadline",
+                                                                   "there is no such attempt");
+    if (status == PAY_OK) {
+        rec->waiting++;
+        return;
+    }
+    task->unusable = status == PAY_REJECT;
+    pay_log(task->unusable ? PAY_LOG_ERROR : PAY_LOG_WARN, "deadline_not_sent",
+            PAY_F_STR("aggregate_id", task->due.aggregate_id),
+            PAY_F_STR("kind", pay_deadline_kind_name(task->due.kind)), PAY_F_ERR(&err));
+    pay_metric_add(rec->metrics[PAY_RM_ERRORS],
+                   (const char *const[]){task->unusable ? "deadline" : "kafka"}, 1);
+}
+
+void pay_recovery_send(struct pay_recovery *rec)
+{
     for (size_t i = 0; i < rec->task_count; i++) {
-        struct pay_task *task = &rec->tasks[i];
-        if (!has_subject(task)) {
-            pay_log(PAY_LOG_ERROR, "deadline_without_subject",
-                    PAY_F_STR("aggregate_id", task->due.aggregate_id),
-                    PAY_F_STR("kind", pay_deadline_kind_name(task->due.kind)));
-            continue;
-        }
-        if (produce(rec, task, &err) == PAY_OK) {
-            rec->waiting++;
-        } else {
-            pay_log(PAY_LOG_WARN, "produce_failed",
-                    PAY_F_STR("aggregate_id", task->due.aggregate_id), PAY_F_ERR(&err));
-            pay_metric_add(rec->metrics[PAY_RM_ERRORS], (const char *const[]){"kafka"}, 1);
-        }
+        send_one(rec, &rec->tasks[i]);
     }
     /* Every record has its report within the producer's own time-out, so this ends. */
     while (rec->waiting > 0) {

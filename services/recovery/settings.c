@@ -27,8 +27,6 @@ static const struct pay_cfg_row rows[] = {
         "Pause before an orphan is decided again; doubled each time."),
     ROW("ORPHAN_MAX_MS", orphan_max_ms, "600000", 10, 86400000, "ms",
         "Longest pause between two tries of an orphan."),
-    ROW("PARTITIONS_AHEAD_MONTHS", partitions_ahead_months, "3", 1, 24, "months",
-        "Monthly partitions are made so far ahead."),
 };
 
 const struct pay_cfg_table pay_recovery_config = {"payfact-recovery", rows,

@@ -13,7 +13,6 @@ struct pay_recovery_settings {
     int64_t produce_timeout_ms;
     int64_t orphan_first_ms;
     int64_t orphan_max_ms;
-    int64_t partitions_ahead_months;
 };
 
 extern struct pay_recovery_settings pay_recovery_settings;
