@@ -415,6 +415,26 @@ static void cancel_is_never_replaced(void **state)
     assert_verdict(w, REJECT, "ORDER_FINAL");
 }
 
+/* Why an attempt is being canceled: the merchant's word, or money elsewhere, over a deadline's. */
+static void the_merchants_word_is_the_stronger_cause(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_REQUIRES_ACTION);
+    world_wait_for(w, PAY_DEADLINE_ACTION, 1);
+    assert_int_equal(world_attempt(w, 1)->cancel_cause, PAY_CANCEL_CAUSE_DEADLINE);
+    run_command(w, PAY_CMD_CHANGE_METHOD, 1);
+    assert_int_equal(world_attempt(w, 1)->cancel_cause, PAY_CANCEL_CAUSE_CHANGE_METHOD);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 0); /* It is on its way. */
+    run_command(w, PAY_CMD_CANCEL_PAYMENT, -1);
+    assert_int_equal(world_attempt(w, 1)->cancel_cause, PAY_CANCEL_CAUSE_MERCHANT);
+    assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_UPDATED);
+    world_say(w, PAY_EV_ATTEMPT_DECLINED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_attempt(w, 1)->cancel_cause, PAY_CANCEL_CAUSE_MERCHANT);
+}
+
 static void cancel_loses_to_money(void **state)
 {
     (void)state;
@@ -589,6 +609,7 @@ int main(void)
         cmocka_unit_test(cancel_of_a_sent_attempt_that_is_not_known_asks_first),
         cmocka_unit_test(a_freed_gate_that_was_closed_is_not_sent),
         cmocka_unit_test(cancel_is_never_replaced),
+        cmocka_unit_test(the_merchants_word_is_the_stronger_cause),
         cmocka_unit_test(cancel_loses_to_money),
         cmocka_unit_test(no_cancel_or_change_under_a_capture),
         cmocka_unit_test(change_of_an_unsent_attempt_starts_the_next_at_once),

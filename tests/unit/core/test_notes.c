@@ -83,10 +83,27 @@ static void note_2_as_many_in_a_row_as_the_psp_needs_then_failed(void **state)
     assert_status(w, 1, UNKNOWN);
     assert_int_equal(world_attempt(w, 1)->not_found_count, 1);
     world_not_found(w, 1, after_us + 2);
+    assert_verdict(w, APPLY, "PSP_NOT_FOUND");
     assert_status(w, 1, FAILED);
     assert_int_equal(world_attempt(w, 1)->failure_class, PAY_FAILURE_PSP_NOT_FOUND);
     assert_true(world_gate(w, ".SUBMIT", 1)->closed_at_us != 0); /* In the same decision. */
     assert_int_equal(world_attempt(w, 1)->query_count, 2);
+}
+
+static void note_2_every_one_of_the_row_is_needed(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    start_unknown(w);
+    w->routes[0].traits.not_founds_needed = 4;
+    for (int n = 1; n < 4; n++) {
+        world_not_found(w, 1, not_found_counts_after(w) + n);
+        assert_int_equal(world_attempt(w, 1)->not_found_count, n);
+        assert_status(w, 1, UNKNOWN);
+    }
+    world_not_found(w, 1, not_found_counts_after(w) + 4);
+    assert_status(w, 1, FAILED);
 }
 
 static void note_2_one_asked_earlier_counts_for_nothing_however_late_it_arrives(void **state)
@@ -322,6 +339,24 @@ static void note_3_where_the_psp_cannot_cancel_unpaid_after_its_expiry_closes(vo
     }
 }
 
+static void note_3_the_psps_expiry_long_past_without_an_answer_becomes_a_case(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    set_traits(w, 0, false, false);
+    world_put(w, 1, PAY_ATTEMPT_REQUIRES_ACTION);
+    const int64_t expiry_us = world_attempt(w, 1)->psp_expires_at_us + WORLD_GRACE;
+    for (int i = 0; w->now_us <= expiry_us + WORLD_PERSON_AFTER; i++) {
+        assert_null(world_case(w, PAY_CASE_CANNOT_CLOSE));
+        assert_true(i < 1000);
+        world_wait_for(w, PAY_DEADLINE_ACTION, 1);
+        assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+    }
+    assert_non_null(world_case(w, PAY_CASE_CANNOT_CLOSE));
+}
+
 static void note_3_neither_cancel_nor_expiry_stays_blocking_and_becomes_a_case(void **state)
 {
     (void)state;
@@ -456,6 +491,7 @@ static void note_6_late_money_takes_the_order_and_withdraws_the_live_attempt(voi
 
     start_failed_over(w);
     world_say(w, PAY_EV_ATTEMPT_SUCCEEDED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, APPLY, "LATE_SUCCESS");
     assert_status(w, 1, SUCCEEDED);
     assert_order(w, SUCCEEDED);
     assert_int_equal(world_attempt(w, 1)->amounts.captured, WORLD_AMOUNT);
@@ -599,6 +635,9 @@ static void note_7_one_confirm_however_many_times_the_approval_is_reported(void 
     assert_status(w, 1, PROCESSING);
     assert_string_equal(world_job(w, PAY_JOB_CONFIRM)->job_id, WORLD_PAYMENT "A01.CONFIRM.1");
     assert_non_null(world_gate(w, ".CONFIRM.1", 1));
+    assert_int_equal(world_gate(w, ".CONFIRM.1", 1)->change, PAY_ROW_INSERTED);
+    assert_true(world_row_due(w, PAY_DEADLINE_SEND, 1) >
+                world_gate(w, ".CONFIRM.1", 1)->not_after_us + WORLD_CALL_BUDGET);
     world_say(w, PAY_EV_ATTEMPT_APPROVED, 1, PAY_EVIDENCE_SYNC_RESPONSE);
     world_say(w, PAY_EV_ATTEMPT_APPROVED, 1, PAY_EVIDENCE_QUERY);
     assert_int_equal(world_count_jobs(w, PAY_JOB_CONFIRM), 0);
@@ -672,6 +711,21 @@ static void note_7_cancel_instead_of_confirm_after_the_page_closed(void **state)
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 1);
 }
 
+static void note_7_cancel_instead_of_confirm_once_the_order_has_expired(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (int late = 0; late < 2; late++) {
+        world_start(w);
+        world_put(w, 1, PAY_ATTEMPT_SUBMITTED);
+        w->now_us = w->snap.order.expires_at_us - 1 + late;
+        world_say(w, PAY_EV_ATTEMPT_APPROVED, 1, PAY_EVIDENCE_WEBHOOK); /* No page of ours. */
+        assert_int_equal(world_count_jobs(w, PAY_JOB_CONFIRM), 1 - late);
+        assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), late);
+    }
+}
+
 static void note_7_a_confirm_that_was_not_sent_is_sent_again_by_deadline(void **state)
 {
     (void)state;
@@ -726,6 +780,8 @@ static void note_7_where_only_our_confirm_moves_money_never_making_it_is_cancele
         } else {
             assert_status(w, 1, CANCELED);
             assert_order(w, CANCELED);
+            assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 0);
+            assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 0);
         }
     }
 }
@@ -902,8 +958,9 @@ static void note_11_a_cancel_of_the_uncaptured_rest_releases_it(void **state)
         world_start_manual(w);
         world_put(w, 1, PAY_ATTEMPT_SUCCEEDED);
         world_attempt(w, 1)->amounts.captured = WORLD_AMOUNT - 1;
-        world_say(w, types[i], 1, PAY_EVIDENCE_QUERY);
+        world_say(w, types[i], 1, PAY_EVIDENCE_WEBHOOK);
         assert_verdict(w, IGNORE, "REST_RELEASED");
+        assert_int_equal(w->out.effect_count, 0);
         assert_int_equal(world_attempt(w, 1)->amounts.authorized, WORLD_AMOUNT - 1);
         assert_int_equal(w->snap.case_count, 0);
     }
@@ -958,6 +1015,7 @@ int main(void)
         cmocka_unit_test(note_1_not_sent_closes_the_unsent_gate_and_fails_over),
         cmocka_unit_test(note_1_a_gate_that_was_passed_is_no_proof),
         cmocka_unit_test(note_2_as_many_in_a_row_as_the_psp_needs_then_failed),
+        cmocka_unit_test(note_2_every_one_of_the_row_is_needed),
         cmocka_unit_test(note_2_one_asked_earlier_counts_for_nothing_however_late_it_arrives),
         cmocka_unit_test(note_2_a_replay_is_a_send_and_starts_the_count_again),
         cmocka_unit_test(note_2_a_fact_in_between_starts_the_row_again),
@@ -971,6 +1029,7 @@ int main(void)
             note_3_canceled_by_a_query_asked_before_the_attempt_was_known_is_a_not_found),
         cmocka_unit_test(note_3_canceled_by_a_cancel_of_what_is_not_known_is_a_not_found),
         cmocka_unit_test(note_3_where_the_psp_cannot_cancel_unpaid_after_its_expiry_closes),
+        cmocka_unit_test(note_3_the_psps_expiry_long_past_without_an_answer_becomes_a_case),
         cmocka_unit_test(note_3_neither_cancel_nor_expiry_stays_blocking_and_becomes_a_case),
         cmocka_unit_test(note_3_a_cancel_that_never_takes_becomes_a_case),
         cmocka_unit_test(note_3_entering_again_makes_a_new_deadline_at_once_if_the_end_has_passed),
@@ -991,6 +1050,7 @@ int main(void)
         cmocka_unit_test(note_7_cancel_instead_of_confirm_under_an_intent),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_beside_another_success),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_after_the_page_closed),
+        cmocka_unit_test(note_7_cancel_instead_of_confirm_once_the_order_has_expired),
         cmocka_unit_test(note_7_a_confirm_that_was_not_sent_is_sent_again_by_deadline),
         cmocka_unit_test(note_7_at_the_attempts_end_the_unsent_confirm_is_withdrawn),
         cmocka_unit_test(note_7_where_only_our_confirm_moves_money_never_making_it_is_canceled),
