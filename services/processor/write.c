@@ -308,8 +308,9 @@ static enum pay_status queue_payment(struct pay_store *store, struct rest *rest,
     enum pay_status s = pay_store_route_add(
         store, (struct pay_store_route_row *const *)rest->routes.items, rest->routes.count, err);
     s = s != PAY_OK ? s : pay_store_params_add(store, ROWS(pay_store_route_row, rest->renewals));
-    s = s != PAY_OK ? s : pay_store_attempt_add(store, ROWS(pay_attempt, rest->new_attempts));
+    /* One attempt of a payment is live: the one that ends lets go before the next one takes it. */
     s = s != PAY_OK ? s : pay_store_attempt_update(store, ROWS(pay_attempt, rest->attempts));
+    s = s != PAY_OK ? s : pay_store_attempt_add(store, ROWS(pay_attempt, rest->new_attempts));
     s = s != PAY_OK ? s : pay_store_amounts_update(store, ROWS(pay_attempt, rest->amounts));
     s = s != PAY_OK ? s
                     : pay_store_redirect_add(store, ROWS(pay_store_redirect_row, rest->redirects));
