@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the distribution's packages that are missing. usage: apt-packages.sh [--servers] [--kafka]
+# Installs the distribution's packages that are missing. usage: apt-packages.sh [--servers] [--kafka] [--image]
 # Without options: what building, linting and the tests without servers need. --servers: PostgreSQL and Redis too.
-# --kafka: Java and Maven too, where there is no Java 17 or no Maven yet.
+# --kafka: Java and Maven too, where there is no Java 17 or no Maven yet. --image: what builds a container image.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -14,6 +14,7 @@ for option in "$@"; do
   case $option in
     --servers) want+=(postgresql redis-server) ;;
     --kafka) kafka=1 ;;
+    --image) want+=(buildah) ;;
     *)
       sed -n '3,5s/^# \{0,1\}//p' "$0"
       exit 2
