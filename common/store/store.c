@@ -58,6 +58,12 @@ enum pay_status pay_store_connect(struct pay_store *store, struct pay_err *err)
     return pay_pg_reconnect(store->pg, err);
 }
 
+enum pay_status pay_store_prefer_indexes(struct pay_store *store, struct pay_err *err)
+{
+    return pay_pg_script(
+        store->pg, "SET enable_seqscan = off; SET enable_mergejoin = off; SET jit = off", err);
+}
+
 bool pay_store_usable(const struct pay_store *store)
 {
     return pay_pg_usable(store->pg);

@@ -32,6 +32,12 @@ struct pay_store *pay_store_free(struct pay_store *store);
 /** @brief Connect, or connect again. May block for connect_timeout_ms. */
 PAY_MUST_CHECK enum pay_status pay_store_connect(struct pay_store *store, struct pay_err *err);
 bool pay_store_usable(const struct pay_store *store);
+/**
+ * @brief Plan by index only: every statement of a batch names its rows by key, and a plan that was
+ * made while a table was small must not scan it when it has grown.
+ */
+PAY_MUST_CHECK enum pay_status pay_store_prefer_indexes(struct pay_store *store,
+                                                        struct pay_err *err);
 /** @brief The connection itself: rollback, failure details, tests. */
 struct pay_pg *pay_store_pg(struct pay_store *store);
 

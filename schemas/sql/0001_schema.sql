@@ -160,7 +160,7 @@ CREATE TABLE payment_attempt (
     CHECK (NOT live OR status NOT IN ('FAILED', 'CANCELED')),
     CHECK (live OR status IN ('FAILED', 'CANCELED', 'SUCCEEDED') OR override_request_id IS NOT NULL),
     CHECK ((status = 'UNKNOWN') = (unknown_since IS NOT NULL))
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 40);
 CREATE UNIQUE INDEX payment_attempt_one_live ON payment_attempt (payment_id) WHERE live;
 CREATE INDEX payment_attempt_payment ON payment_attempt (payment_id);
 

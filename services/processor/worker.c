@@ -76,6 +76,9 @@ enum pay_status pay_worker_connect(struct pay_worker *worker, struct pay_err *er
     }
     enum pay_status status = pay_store_connect(worker->store, err);
     if (status == PAY_OK) {
+        status = pay_store_prefer_indexes(worker->store, err);
+    }
+    if (status == PAY_OK) {
         status = pay_store_check_schema(worker->store, &is_ready, &why, err);
     }
     if (status == PAY_OK && !is_ready) {
