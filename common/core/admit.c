@@ -213,10 +213,11 @@ bool pay_admit_bind_one(struct pay_turn *turn, int attempt_index, enum pay_refer
     }
     PAY_ASSERT(snap->reference_count < snap->reference_cap);
     struct pay_bound_reference *bound = &snap->references[snap->reference_count++];
-    *bound = (struct pay_bound_reference){.change = PAY_ROW_INSERTED,
-                                          .attempt_index = attempt_index,
-                                          .kind = kind,
-                                          .bound_at_us = turn->in->now_us};
+    memset(bound, 0, sizeof *bound);
+    bound->change = PAY_ROW_INSERTED;
+    bound->attempt_index = attempt_index;
+    bound->kind = kind;
+    bound->bound_at_us = turn->in->now_us;
     (void)pay_str_copy(bound->reference, sizeof bound->reference, reference);
     pay_attempt_prove(turn, attempt_index);
     return true;

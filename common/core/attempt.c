@@ -199,15 +199,16 @@ static void fill_new(struct pay_turn *turn, struct pay_attempt *attempt, int rou
     const struct pay_route *route = &turn->snap->routes[route_no];
     const int64_t now_us = turn->in->now_us;
 
-    *attempt = (struct pay_attempt){.change = PAY_ROW_INSERTED,
-                                    .amounts_changed = true,
-                                    .attempt_no = order->attempt_count,
-                                    .route_no = route_no,
-                                    .amount = order->amount,
-                                    .status = PAY_ATTEMPT_CREATED,
-                                    .live = true,
-                                    .result_certainty = PAY_EVIDENCE_LOCAL,
-                                    .created_at_us = now_us};
+    memset(attempt, 0, sizeof *attempt); /* Padding too: deciding again gives the same bytes. */
+    attempt->change = PAY_ROW_INSERTED;
+    attempt->amounts_changed = true;
+    attempt->attempt_no = order->attempt_count;
+    attempt->route_no = route_no;
+    attempt->amount = order->amount;
+    attempt->status = PAY_ATTEMPT_CREATED;
+    attempt->live = true;
+    attempt->result_certainty = PAY_EVIDENCE_LOCAL;
+    attempt->created_at_us = now_us;
     pay_id_action(attempt->attempt_id, order->payment_id, 'A', order->attempt_count);
     copy_name(attempt->psp, route->psp);
     copy_name(attempt->psp_account, route->psp_account);

@@ -22,6 +22,14 @@
 #define PAY_EFFECTS_MAX 64
 #define PAY_HISTORY_MAX 24
 
+/* Free places that the snapshot's arrays must have before each decision (cap - count); more than
+ * the most of a payment is never needed. Too few is a bug of the caller, and asserted. */
+#define PAY_DECIDE_ROOM_ROUTES PAY_ROUTES_MAX /**< In all: CREATE_PAYMENT fills it. */
+#define PAY_DECIDE_ROOM_ATTEMPTS 1
+#define PAY_DECIDE_ROOM_GATES 2
+#define PAY_DECIDE_ROOM_REFERENCES (PAY_REFERENCES_PER_EVENT_MAX + 2)
+#define PAY_DECIDE_ROOM_CASES 4
+
 enum pay_input_kind {
     PAY_INPUT_EVENT,
     PAY_INPUT_COMMAND,

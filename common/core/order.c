@@ -34,7 +34,7 @@ void pay_order_clear_change_method(struct pay_turn *turn)
 
 static void set_reason(struct pay_order *order, const char *reason_code)
 {
-    char copy[PAY_CODE_SIZE]; /* The reason may stand in the order itself. */
+    char copy[PAY_CODE_SIZE] = {0}; /* The reason may stand in the order itself. */
     if (!pay_str_copy(copy, sizeof copy, pay_str_of(reason_code))) {
         copy[0] = 0;
     }

@@ -287,8 +287,10 @@ void pay_job_money(struct pay_turn *turn, int attempt_index, enum pay_job_kind k
 
     PAY_ASSERT(snap->gate_count < snap->gate_cap);
     struct pay_gate *gate = &snap->gates[snap->gate_count++];
-    *gate = (struct pay_gate){
-        .change = PAY_ROW_INSERTED, .kind = kind, .not_after_us = job->not_after_us};
+    memset(gate, 0, sizeof *gate);
+    gate->change = PAY_ROW_INSERTED;
+    gate->kind = kind;
+    gate->not_after_us = job->not_after_us;
     copy_id(gate->job_id, sizeof gate->job_id, job_id);
     copy_id(gate->action_id, sizeof gate->action_id, attempt->attempt_id);
 
@@ -394,11 +396,12 @@ bool pay_case_open(struct pay_turn *turn, enum pay_case_kind kind, int attempt_i
                                    ? snap->order.payment_id
                                    : pay_turn_attempt(turn, attempt_index)->attempt_id;
     open = &snap->cases[index];
-    *open = (struct pay_case){.change = PAY_ROW_INSERTED,
-                              .kind = kind,
-                              .open = true,
-                              .number = count_cases(turn, kind) + 1,
-                              .proposed_refund_minor = proposed_refund_minor};
+    memset(open, 0, sizeof *open);
+    open->change = PAY_ROW_INSERTED;
+    open->kind = kind;
+    open->open = true;
+    open->number = count_cases(turn, kind) + 1;
+    open->proposed_refund_minor = proposed_refund_minor;
     copy_id(open->aggregate_id, sizeof open->aggregate_id, aggregate_id);
     name_case(turn, open);
     snap->case_count++;
