@@ -87,15 +87,10 @@ void pay_order_set(struct pay_turn *turn, enum pay_order_status next, int attemp
 static void late_money(struct pay_turn *turn, int attempt_index)
 {
     const struct pay_order *order = &turn->snap->order;
-    const struct pay_amounts *amounts = &pay_turn_attempt(turn, attempt_index)->amounts;
     const enum pay_case_kind kind =
         order->status == PAY_ORDER_SUCCEEDED ? PAY_CASE_DUPLICATE_CHARGE : PAY_CASE_LATE_SUCCESS;
     const char *status = pay_order_status_name(order->status);
-    int64_t refund_minor = amounts->captured;
 
-    (void)pay_money_sub(refund_minor, amounts->refunded, &refund_minor);
-    (void)pay_money_sub(refund_minor, amounts->refund_reserved, &refund_minor);
-    (void)pay_money_sub(refund_minor, amounts->withdrawn, &refund_minor);
     pay_turn_verdict(turn, PAY_VERDICT_APPLY, pay_case_kind_name(kind));
     (void)pay_turn_record(turn, &(struct pay_record){.aggregate = PAY_AGGREGATE_ORDER,
                                                      .aggregate_id = order->payment_id,
@@ -105,7 +100,8 @@ static void late_money(struct pay_turn *turn, int attempt_index)
                                                      .to_status = status,
                                                      .verdict = PAY_VERDICT_NEEDS_RECONCILIATION,
                                                      .reason_code = pay_case_kind_name(kind)});
-    (void)pay_case_open(turn, kind, attempt_index, refund_minor);
+    (void)pay_case_open(turn, kind, attempt_index,
+                        pay_turn_attempt(turn, attempt_index)->amounts.captured);
 }
 
 static void withdraw_others(struct pay_turn *turn, int attempt_index)

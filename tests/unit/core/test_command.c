@@ -513,6 +513,20 @@ static void change_that_has_become_impossible_goes_on_as_failed(void **state)
     assert_int_equal(world_attempt(w, 2)->route_no, 1);
 }
 
+static void change_to_the_first_route_is_a_change_too(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_FAILED);
+    world_put(w, 2, PAY_ATTEMPT_REQUIRES_ACTION);
+    run_command(w, PAY_CMD_CHANGE_METHOD, 0);
+    world_say(w, PAY_EV_ATTEMPT_CANCELED, 2, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_attempt(w, 3)->route_no, 0);
+    assert_int_equal(w->snap.order.intent_route_no, -1);
+}
+
 static void change_without_a_live_attempt_starts_it(void **state)
 {
     (void)state;
@@ -615,6 +629,7 @@ int main(void)
         cmocka_unit_test(change_of_an_unsent_attempt_starts_the_next_at_once),
         cmocka_unit_test(change_waits_for_the_live_attempts_end),
         cmocka_unit_test(change_that_has_become_impossible_goes_on_as_failed),
+        cmocka_unit_test(change_to_the_first_route_is_a_change_too),
         cmocka_unit_test(change_without_a_live_attempt_starts_it),
         cmocka_unit_test(continue_confirms_once_where_the_psp_waits_for_it),
         cmocka_unit_test(continue_asks_where_the_psp_needs_no_confirm),

@@ -163,6 +163,51 @@ static void expiry_without_a_live_attempt_expires(void **state)
     assert_int_equal(w->row_count, 0);
 }
 
+static void while_an_attempt_is_withdrawn_its_cancel_is_repeated_in_every_state(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_REQUIRES_ACTION);
+    world_command(w, PAY_CMD_CANCEL_PAYMENT);
+    world_decide_command(w);
+    assert_int_equal(world_row_due(w, PAY_DEADLINE_ACTION, 1), w->now_us + WORLD_CANCEL_RETRY);
+    world_say(w, PAY_EV_ATTEMPT_PROCESSING, 1, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_true(world_row_due(w, PAY_DEADLINE_ACTION, 1) > 0);
+    world_say(w, PAY_EV_ATTEMPT_UNKNOWN, 1, PAY_EVIDENCE_LOCAL);
+    assert_status(w, 1, UNKNOWN);
+    world_wait_for(w, PAY_DEADLINE_ACTION, 1);
+    assert_verdict(w, IGNORE, "CANCEL_REPEATED");
+    assert_string_equal(world_job(w, PAY_JOB_CANCEL)->job_id, WORLD_PAYMENT "A01.CANCEL.2");
+    world_say(w, PAY_EV_ATTEMPT_ACTION_REQUIRED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_row_due(w, PAY_DEADLINE_ACTION, 1), w->now_us + WORLD_CANCEL_RETRY);
+    world_say(w, PAY_EV_ATTEMPT_CANCELED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(w->row_count, 0);
+}
+
+static void a_confirm_on_its_way_keeps_its_row_through_a_change_of_state(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (int sent = 0; sent < 2; sent++) {
+        world_start(w);
+        w->routes[0].traits.confirm_moves_money = true;
+        world_put(w, 1, PAY_ATTEMPT_REQUIRES_ACTION);
+        world_command(w, PAY_CMD_CONTINUE_ATTEMPT)->attempt_id = PAY_STR(WORLD_PAYMENT "A01");
+        world_decide_command(w);
+        assert_true(world_row_due(w, PAY_DEADLINE_SEND, 1) > 0);
+        if (sent == 1) {
+            world_pass_gate(w, ".CONFIRM.1", 1);
+        }
+        world_say(w, PAY_EV_ATTEMPT_PROCESSING, 1, PAY_EVIDENCE_WEBHOOK);
+        assert_int_equal(world_row_due(w, PAY_DEADLINE_SEND, 1) > 0, sent == 0);
+    }
+    world_say(w, PAY_EV_ATTEMPT_SUCCEEDED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(w->row_count, 0);
+}
+
 static void a_row_of_nobody_goes(void **state)
 {
     (void)state;
@@ -224,6 +269,8 @@ int main(void)
         cmocka_unit_test(query_asks_and_waits_again),
         cmocka_unit_test(authorization_without_a_known_end_is_asked_about),
         cmocka_unit_test(expiry_without_a_live_attempt_expires),
+        cmocka_unit_test(while_an_attempt_is_withdrawn_its_cancel_is_repeated_in_every_state),
+        cmocka_unit_test(a_confirm_on_its_way_keeps_its_row_through_a_change_of_state),
         cmocka_unit_test(a_row_of_nobody_goes),
         cmocka_unit_test(a_stale_row_goes),
     };

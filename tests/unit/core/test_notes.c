@@ -415,6 +415,11 @@ static void note_3_every_create_carries_an_expiry_never_later_than_the_orders(vo
     assert_int_equal(world_job(w, PAY_JOB_SUBMIT)->not_after_us, w->now_us + 60 * SECOND);
     world_start(w);
     assert_int_equal(world_attempt(w, 1)->psp_expires_at_us, WORLD_START + WORLD_ACTION_LIFETIME);
+    world_init(w);
+    w->offered[0].traits.action_lifetime_us = 0; /* None of the method's own. */
+    world_command(w, PAY_CMD_CREATE_PAYMENT);
+    world_decide_command(w);
+    assert_int_equal(world_attempt(w, 1)->psp_expires_at_us, w->snap.order.expires_at_us);
 }
 
 /* ------------------------------------------------------------------------------------------ 4, 5
@@ -506,6 +511,7 @@ static void note_6_late_money_takes_the_order_and_withdraws_the_live_attempt(voi
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 1);
     assert_order(w, SUCCEEDED);
     world_say(w, PAY_EV_ATTEMPT_SUCCEEDED, 2, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, APPLY, "DUPLICATE_CHARGE");
     assert_non_null(world_case(w, PAY_CASE_DUPLICATE_CHARGE));
     assert_int_equal(world_case(w, PAY_CASE_DUPLICATE_CHARGE)->proposed_refund_minor, WORLD_AMOUNT);
     assert_string_equal(world_case(w, PAY_CASE_DUPLICATE_CHARGE)->aggregate_id,

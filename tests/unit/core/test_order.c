@@ -56,6 +56,7 @@ static void an_open_attempt_leads_the_order(void **state)
         world_start_manual(&world);
         world_put(&world, 1, rows[i].attempt);
         assert_int_equal(world.snap.order.status, rows[i].order);
+        assert_int_equal(world_count_facts(&world, PAY_FACT_ATTEMPT_FAILED), 0);
         assert_true(rows[i].fact == PAY_FACT_COUNT || world_fact(&world, rows[i].fact) != NULL);
     }
 }
@@ -72,9 +73,11 @@ static void the_action_goes_out_with_its_fact_and_back_to_processing(void **stat
     char first_id[PAY_EVENT_ID_SIZE];
     memcpy(first_id, first, sizeof first_id);
 
-    world_say(w, PAY_EV_ATTEMPT_PROCESSING, 1, PAY_EVIDENCE_WEBHOOK);
+    world_event(w, PAY_EV_ATTEMPT_PROCESSING, 1)->action.is_set = true;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
     assert_order(w, PROCESSING);
     assert_int_equal(world_count_facts(w, PAY_FACT_PAYMENT_PROCESSING), 1);
+    assert_false(world_fact(w, PAY_FACT_PAYMENT_PROCESSING)->has_action);
 
     world_event(w, PAY_EV_ATTEMPT_ACTION_REQUIRED, 1);
     w->input.cause = PAY_STR("cause-2"); /* The same cause again, at another version of the row. */
@@ -206,6 +209,8 @@ static void canceled_by_customer_or_psp_is_as_failed(void **state)
     world_start(w);
     world_put(w, 1, PAY_ATTEMPT_CANCELED);
     assert_int_equal(w->snap.attempt_count, 2);
+    assert_string_equal(world_fact(w, PAY_FACT_ATTEMPT_FAILED)->status, "CANCELED");
+    assert_true(world_attempt(w, 2)->amounts_changed); /* Its amounts row is inserted with it. */
     assert_order(w, PROCESSING);
 }
 
