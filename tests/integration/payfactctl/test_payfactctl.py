@@ -348,6 +348,7 @@ def test_json_has_the_same_and_only_this_payment(operator):
 def test_no_secret_is_told(operator):
     for words in ([PAYMENT], [PAYMENT, "--json"]):
         run = explain(operator, *words)
+        assert run.returncode == DONE and PAYMENT in run.out
         assert "SEALED-SECRET" not in run.out + run.err and b"SEALED-SECRET".hex() not in run.out
 
 
