@@ -34,6 +34,27 @@ static const struct pay_column insert_columns[] = {
     {PAY_COLUMN_BYTES, ROW(payload), NULL},
 };
 
+static const struct pay_pg_stmt find_dead = {
+    .name = "outbox_dead_find",
+    .sql = "SELECT u.n - 1, o.shard, o.id, o.payload FROM unnest($1::text[], $2::text[])"
+           " WITH ORDINALITY AS u(key, event_id, n) JOIN payfact.payment_outbox AS o"
+           " ON o.dead_at IS NOT NULL AND o.key = u.key AND o.topic = 'events'"
+           " AND u.event_id = ANY (o.headers) FOR UPDATE OF o",
+};
+
+static const struct pay_column dead_columns[] = {
+    {PAY_COLUMN_STR, offsetof(struct pay_store_dead_event, key), NULL},
+    {PAY_COLUMN_STR, offsetof(struct pay_store_dead_event, event_id), NULL},
+};
+
+static const struct pay_pg_stmt replace_dead = {
+    .name = "outbox_dead_replace",
+    .sql = "UPDATE payfact.payment_outbox SET payload = $3,"
+           " headers = string_to_array(($4::text[])[1], chr(31)), dead_at = NULL,"
+           " dead_reason = NULL, attempts = 0, available_at = NULL"
+           " WHERE shard = $1 AND id = $2 AND dead_at IS NOT NULL",
+};
+
 static enum pay_status queue_locks(struct pay_store *store,
                                    const struct pay_store_outbox_row *const *rows, size_t count,
                                    struct pay_err *err)
@@ -100,4 +121,44 @@ enum pay_status pay_store_outbox_add(struct pay_store *store,
     pay_store_add_columns(store, COLUMNS(insert_columns), (const void *const *)rows, count);
     status = add_headers(store, rows, count, err);
     return status != PAY_OK ? status : pay_store_queue(store, &insert_outbox, (int64_t)count, err);
+}
+
+enum pay_status pay_store_dead_find(struct pay_store *store,
+                                    struct pay_store_dead_event *const *asks, size_t count,
+                                    size_t *ret_index, struct pay_err *err)
+{
+    *ret_index = pay_store_queued(store);
+    if (count == 0) {
+        return PAY_OK;
+    }
+    pay_store_add_columns(store, COLUMNS(dead_columns), (const void *const *)asks, count);
+    return pay_store_queue(store, &find_dead, PAY_STORE_ANY_COUNT, err);
+}
+
+void pay_store_dead_found(struct pay_store *store, size_t index, struct pay_arena *arena,
+                          struct pay_store_dead_event *const *asks, size_t count)
+{
+    if (count == 0) {
+        return;
+    }
+    const struct pay_pg_result *result = pay_store_result(store, index);
+    for (size_t row = 0; row < pay_pg_rows(result); row++) {
+        struct pay_store_dead_event *ask = asks[pay_pg_int(result, row, 0)];
+        ask->found = true;
+        ask->shard = (int)pay_pg_int(result, row, 1);
+        ask->id = pay_pg_int(result, row, 2);
+        ask->payload = pay_store_read_bytes(arena, result, row, 3);
+    }
+}
+
+enum pay_status pay_store_dead_replace(struct pay_store *store,
+                                       const struct pay_store_dead_event *dead,
+                                       const struct pay_store_outbox_row *row, struct pay_err *err)
+{
+    struct pay_pg_params *params = pay_store_params(store);
+    pay_pg_add_int2(params, (int16_t)dead->shard);
+    pay_pg_add_int8(params, dead->id);
+    pay_pg_add_bytea(params, row->payload);
+    enum pay_status status = add_headers(store, &row, 1, err);
+    return status != PAY_OK ? status : pay_store_queue(store, &replace_dead, 1, err);
 }

@@ -35,4 +35,29 @@ PAY_MUST_CHECK enum pay_status pay_store_outbox_add(struct pay_store *store,
                                                     const struct pay_store_outbox_row *const *rows,
                                                     size_t count, struct pay_err *err);
 
+/** An event that the publisher gave up (DISCARD_EVENT). */
+struct pay_store_dead_event {
+    struct pay_str key;
+    struct pay_str event_id;
+    bool found; /**< Answers. */
+    int shard;
+    int64_t id;
+    struct pay_bytes payload; /**< In the arena given. */
+};
+/** @brief Queue the question; locks the rows found. pay_store_dead_found() after the run. */
+PAY_MUST_CHECK enum pay_status pay_store_dead_find(struct pay_store *store,
+                                                   struct pay_store_dead_event *const *asks,
+                                                   size_t count, size_t *ret_index,
+                                                   struct pay_err *err);
+void pay_store_dead_found(struct pay_store *store, size_t index, struct pay_arena *arena,
+                          struct pay_store_dead_event *const *asks, size_t count);
+/**
+ * @brief Queue: the dead row carries @p row's payload and headers instead, and is published in its
+ * place, under its id.
+ */
+PAY_MUST_CHECK enum pay_status pay_store_dead_replace(struct pay_store *store,
+                                                      const struct pay_store_dead_event *dead,
+                                                      const struct pay_store_outbox_row *row,
+                                                      struct pay_err *err);
+
 #endif /* PAY_STORE_OUTBOX_H */

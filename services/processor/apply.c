@@ -23,6 +23,7 @@ static void forget(struct pay_item *item)
     item->repeat = (struct pay_store_command_ask){.found = false};
     item->due = (struct pay_store_due_ask){.row_due_at_us = 0};
     item->order_no = (struct pay_store_order_no_ask){.taken = false};
+    item->discard = (struct pay_store_dead_event){.found = false};
     item->same = NULL;
     item->done = false;
     item->what = &item->input;
@@ -95,6 +96,11 @@ static enum pay_status prepare(struct pay_try *turn, struct pay_item *item, stru
     }
     if (item->kind == PAY_ITEM_COMMAND) {
         fits = fits && pay_list_add(arena, commands, item);
+        if (item->command->type == PAY_CMD_DISCARD_EVENT) {
+            item->discard.key = item->command->payment_id;
+            item->discard.event_id = item->command->subject.event_id;
+            fits = fits && pay_list_add(arena, &turn->discards, &item->discard);
+        }
     }
     if (item->kind == PAY_ITEM_EVENT) {
         fits = fits && pay_resolve_ask(turn, item);
@@ -268,7 +274,9 @@ static enum pay_status first_round(struct pay_try *turn, struct pay_err *err)
         (struct pay_store_stored_event *const *)turn->stored.items;
     struct pay_store_command_ask *const *commands =
         (struct pay_store_command_ask *const *)turn->commands.items;
-    size_t at_inbox, at_reference, at_stored, at_command, at_now;
+    struct pay_store_dead_event *const *discards =
+        (struct pay_store_dead_event *const *)turn->discards.items;
+    size_t at_inbox, at_reference, at_stored, at_command, at_now, at_discard;
     enum pay_status status = pay_store_begin(worker->store, err);
     status = status != PAY_OK ? status : pay_store_now_find(worker->store, &at_now, err);
     status = status != PAY_OK
@@ -284,10 +292,15 @@ static enum pay_status first_round(struct pay_try *turn, struct pay_err *err)
     status = status != PAY_OK ? status
                               : pay_store_command_find(worker->store, commands,
                                                        turn->commands.count, &at_command, err);
+    status = status != PAY_OK ? status
+                              : pay_store_dead_find(worker->store, discards, turn->discards.count,
+                                                    &at_discard, err);
     status = status != PAY_OK ? status : pay_store_run(worker->store, err);
     if (status != PAY_OK) {
         return status;
     }
+    pay_store_dead_found(worker->store, at_discard, worker->scratch, discards,
+                         turn->discards.count);
     turn->now_us = pay_store_now_read(worker->store, at_now);
     size_t missing = pay_store_inbox_read(worker->store, at_inbox, rows, turn->inbox.count);
     pay_store_reference_found(worker->store, at_reference, references, turn->references.count);

@@ -38,6 +38,7 @@ bool pay_command_is_loose(const struct pay_command *command)
     case PAY_CMD_PAUSE_ROUTE:
     case PAY_CMD_RESUME_ROUTE:
     case PAY_CMD_REPLAY_INPUT:
+    case PAY_CMD_DISCARD_EVENT:
         return true;
     default:
         return false;
@@ -274,6 +275,24 @@ static const char *replay_refusal(const struct pay_item *item)
     return item->stored.status == PAY_STORE_EVENT_DECIDED ? "ALREADY_DECIDED" : NULL;
 }
 
+/* The dead event of the caller's merchant becomes EventWithheld under its own number. */
+static const char *discard(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
+{
+    struct pay_err err;
+    struct pay_payment_event event;
+    struct pay_worker *worker = turn->worker;
+    *ret_fits = true;
+    if (!item->discard.found ||
+        pay_payment_event_decode(worker->codec, item->discard.payload, worker->scratch, &event,
+                                 &err) != PAY_OK ||
+        !pay_str_eq(event.merchant_id, item->command->merchant_id)) {
+        return "NO_SUCH_EVENT";
+    }
+    struct pay_withheld *withheld = pay_fact_withhold(turn, item, &event);
+    *ret_fits = withheld != NULL;
+    return NULL;
+}
+
 bool pay_command_loose(struct pay_try *turn, struct pay_item *item)
 {
     const char *refusal = item->refusal.ptr;
@@ -281,6 +300,8 @@ bool pay_command_loose(struct pay_try *turn, struct pay_item *item)
     bool is_replay = item->command->type == PAY_CMD_REPLAY_INPUT;
     if (refusal == NULL && is_replay) {
         refusal = replay_refusal(item);
+    } else if (refusal == NULL && item->command->type == PAY_CMD_DISCARD_EVENT) {
+        refusal = discard(turn, item, &fits);
     } else if (refusal == NULL) {
         fits = pause(turn, item);
     }

@@ -3,6 +3,7 @@
 
 #include "common/base/hash.h"
 #include "common/contracts/headers.h"
+#include "common/core/id.h"
 
 #include "common/base/banned.h"
 
@@ -181,12 +182,22 @@ static struct pay_str key_of(const struct pay_payment_event *event, const struct
     return (struct pay_str){(const char *)item->msg->key.ptr, item->msg->key.len};
 }
 
-static bool emit(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item,
-                 const struct pay_payment_event *event, struct pay_bytes payload)
+static bool set_headers(struct pay_arena *arena, const struct pay_payment_event *event,
+                        struct pay_store_outbox_row *row)
 {
     struct pay_header headers[PAY_EVENT_HEADERS_MAX];
     struct pay_event_header_scratch room;
-    struct pay_arena *arena = turn->worker->scratch;
+    size_t count = pay_event_headers(event, &room, headers);
+    bool fits = true;
+    for (size_t i = 0; i < count && fits; i++) {
+        fits = pay_outbox_header(arena, row, headers[i].name, headers[i].value);
+    }
+    return fits;
+}
+
+static bool emit(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item,
+                 const struct pay_payment_event *event, struct pay_bytes payload)
+{
     struct pay_str key = key_of(event, item);
     if (key.ptr == NULL) {
         key = PAY_STR("");
@@ -196,12 +207,7 @@ static bool emit(struct pay_try *turn, struct pay_unit *unit, const struct pay_i
         return false;
     }
     row->payload = payload;
-    size_t count = pay_event_headers(event, &room, headers);
-    bool fits = true;
-    for (size_t i = 0; i < count && fits; i++) {
-        fits = pay_outbox_header(arena, row, headers[i].name, headers[i].value);
-    }
-    return fits;
+    return set_headers(turn->worker->scratch, event, row);
 }
 
 enum pay_status pay_fact_emit(struct pay_try *turn, struct pay_unit *unit, struct pay_item *item,
@@ -233,4 +239,41 @@ bool pay_fact_again(struct pay_try *turn, struct pay_unit *unit, struct pay_item
         return false;
     }
     return emit(turn, unit, item, &event, payload);
+}
+
+struct pay_withheld *pay_fact_withhold(struct pay_try *turn, const struct pay_item *item,
+                                       const struct pay_payment_event *dead)
+{
+    struct pay_err err;
+    char event_id[PAY_EVENT_ID_SIZE];
+    struct pay_worker *worker = turn->worker;
+    struct pay_withheld *withheld = pay_arena_alloc(worker->scratch, sizeof(*withheld));
+    if (withheld == NULL) {
+        return NULL;
+    }
+    pay_id_fact(event_id, PAY_FACT_EVENT_WITHHELD, dead->payment_id.ptr, dead->event_id.ptr);
+    const struct pay_payment_event event = {
+        .event_id = pay_str_of(event_id),
+        .type = PAY_FACT_EVENT_WITHHELD,
+        .payment_id = dead->payment_id,
+        .merchant_id = dead->merchant_id,
+        .merchant_order_no = dead->merchant_order_no,
+        .sequence = dead->sequence,
+        .aggregate_id = dead->payment_id,
+        .reason_code = item->command->subject.reason_code,
+        .evidence_level = PAY_EVIDENCE_LOCAL,
+        .withheld = {dead->event_id, pay_str_of(pay_fact_type_name(dead->type))},
+        .decided_at_us = turn->now_us,
+        .traceparent = dead->traceparent,
+    };
+    pay_buf_reset(&worker->bytes);
+    if (pay_payment_event_encode(worker->codec, &event, &worker->bytes, &err) != PAY_OK) {
+        return NULL;
+    }
+    withheld->dead = &item->discard;
+    withheld->row.payload = pay_arena_bytes(worker->scratch, pay_buf_bytes(&worker->bytes));
+    bool fits = withheld->row.payload.ptr != NULL &&
+                set_headers(worker->scratch, &event, &withheld->row) &&
+                pay_list_add(worker->scratch, &turn->loose->withheld, withheld);
+    return fits ? withheld : NULL;
 }

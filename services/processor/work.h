@@ -91,6 +91,7 @@ struct pay_item {
     struct pay_store_command_ask repeat;
     struct pay_store_due_ask due;
     struct pay_store_order_no_ask order_no;
+    struct pay_store_dead_event discard;
     struct pay_item *same; /**< Folded into that item of this try. */
     bool done;             /**< Nothing is to be decided: a duplicate, or answered already. */
     const struct pay_payment_input *what; /**< The input to decide: its own or the stored one. */
@@ -99,6 +100,12 @@ struct pay_item {
     enum pay_verdict verdict;
     const char *reason; /**< Static; NULL: not decided. */
     bool is_security;
+};
+
+/** A dead event and what is published in its place. */
+struct pay_withheld {
+    const struct pay_store_dead_event *dead;
+    struct pay_store_outbox_row row;
 };
 
 /** A deadline effect; the last one of (aggregate, kind) in a unit wins. */
@@ -137,7 +144,7 @@ struct pay_unit {
     bool decided; /**< Has history: its version is to be raised. */
     struct pay_store_order_detail detail;
     struct pay_list history, outbox, jobs, deadlines, commands, audits, redirects, events, cases,
-        route_rows, renewals, pauses, case_notes;
+        route_rows, renewals, pauses, case_notes, withheld;
 };
 
 struct pay_worker_options {
@@ -177,6 +184,7 @@ struct pay_try {
     struct pay_list inbox;      /**< pay_store_inbox_row, sorted by key. */
     struct pay_list commands;   /**< pay_store_command_ask */
     struct pay_list stored;     /**< pay_store_stored_event */
+    struct pay_list discards;   /**< pay_store_dead_event */
     struct pay_list references; /**< pay_store_reference_ask */
     struct pay_list ref_items;  /**< pay_item, one per reference. */
     struct pay_list units;      /**< pay_unit, sorted by payment id; the first may be without. */
@@ -231,6 +239,9 @@ void pay_resolve(struct pay_try *turn);
 PAY_MUST_CHECK enum pay_status pay_fact_emit(struct pay_try *turn, struct pay_unit *unit,
                                              struct pay_item *item, const struct pay_fact *fact,
                                              struct pay_bytes *ret_payload, struct pay_err *err);
+/** @brief Encode EventWithheld for a dead event, under its number. @return NULL: no room. */
+struct pay_withheld *pay_fact_withhold(struct pay_try *turn, const struct pay_item *item,
+                                       const struct pay_payment_event *dead);
 /** @brief Publish stored bytes again, as they were. @return false: the arena is full. */
 PAY_MUST_CHECK bool pay_fact_again(struct pay_try *turn, struct pay_unit *unit,
                                    struct pay_item *item, struct pay_bytes payload);

@@ -109,7 +109,7 @@ enum pay_status pay_write_lock(struct pay_try *turn, struct pay_list *units,
 struct rest {
     struct pay_list new_attempts, attempts, amounts, routes, renewals, references, gates, new_cases,
         cases, loose_cases, history, set_deadlines, clear_deadlines, commands, audits, redirects,
-        events, pauses, outbox;
+        events, pauses, withheld, outbox;
 };
 
 static bool add_all(struct pay_arena *arena, struct pay_list *to, const struct pay_list *from)
@@ -265,6 +265,7 @@ static bool add_rest(struct pay_arena *arena, struct pay_unit *unit, struct rest
            add_all(arena, &rest->events, &unit->events) &&
            add_all(arena, &rest->loose_cases, &unit->cases) &&
            add_all(arena, &rest->pauses, &unit->pauses) &&
+           add_all(arena, &rest->withheld, &unit->withheld) &&
            add_all(arena, &rest->outbox, &unit->outbox);
 }
 
@@ -338,6 +339,10 @@ static enum pay_status queue_about(struct pay_store *store, struct rest *rest, s
     s = s != PAY_OK ? s : pay_store_event_update(store, ROWS(pay_store_event_change, rest->events));
     for (size_t i = 0; i < rest->pauses.count && s == PAY_OK; i++) {
         s = pay_store_route_pause(store, rest->pauses.items[i], err);
+    }
+    for (size_t i = 0; i < rest->withheld.count && s == PAY_OK; i++) {
+        const struct pay_withheld *withheld = rest->withheld.items[i];
+        s = pay_store_dead_replace(store, withheld->dead, &withheld->row, err);
     }
     return s != PAY_OK ? s : pay_store_outbox_add(store, ROWS(pay_store_outbox_row, rest->outbox));
 }

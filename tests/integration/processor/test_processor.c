@@ -539,6 +539,59 @@ static void a_paused_route_gets_no_attempt(void **state)
     assert_int_equal(number(world, "SELECT count(*) FROM payfact.audit_log"), 2);
 }
 
+/* A dead event holds its payment's later ones until an operator gives it up. */
+static void a_discarded_event_is_withheld_under_its_number(void **state)
+{
+    struct world *world = *state;
+    static char event_id[PAY_EVENT_ID_SIZE];
+    struct pay_command discard = {.command_id = PAY_STR("discard-1"),
+                                  .type = PAY_CMD_DISCARD_EVENT,
+                                  .caller = PAY_STR("operator-1"),
+                                  .merchant_id = PAY_STR("acme"),
+                                  .payment_id = pay_str_of(P),
+                                  .subject = {.reason_code = PAY_STR("TOO_LARGE")}};
+    add_create(world, P);
+    turn(world);
+    (void)snprintf(event_id, sizeof(event_id), "%s",
+                   pay_testdb_text(&world->db, "SELECT headers[array_position(headers, 'ce_id') +"
+                                               " 1] FROM payfact.payment_outbox WHERE"
+                                               " headers::text LIKE '%AttemptStarted%'"));
+    discard.subject.event_id = pay_str_of(event_id);
+    add_command(world, &discard, world->operator_1, "operator-1-a"); /* not dead: refused */
+    turn(world);
+    assert_string_equal(pay_testdb_text(&world->db, "SELECT reason_code FROM payfact.command WHERE"
+                                                    " command_id = 'discard-1'"),
+                        "NO_SUCH_EVENT");
+    pay_testdb_run(&world->db, "UPDATE payfact.payment_outbox SET dead_at = now(), dead_reason ="
+                               " 'TOO_LARGE', attempts = 9 WHERE headers::text LIKE"
+                               " '%AttemptStarted%'");
+    discard.command_id = PAY_STR("discard-2");
+    add_command(world, &discard, world->operator_1, "operator-1-a");
+    turn(world);
+    assert_string_equal(published(world),
+                        "PaymentCreated EventWithheld PaymentProcessing CommandAccepted"
+                        " CommandRejected CommandAccepted");
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.payment_outbox WHERE dead_at IS"
+                                   " NOT NULL OR attempts > 0"),
+                     0);
+    static uint8_t bytes[4096];
+    static char hex[8193];
+    struct pay_payment_event event;
+    (void)snprintf(hex, sizeof(hex), "%s",
+                   pay_testdb_text(&world->db, "SELECT encode(payload, 'hex') FROM"
+                                               " payfact.payment_outbox WHERE headers::text LIKE"
+                                               " '%EventWithheld%'"));
+    size_t len = strlen(hex) / 2;
+    assert_true(pay_hex_decode(pay_str_of(hex), bytes, len));
+    world_must(world, pay_payment_event_decode(world->codec, (struct pay_bytes){bytes, len},
+                                               world->arena, &event, &world->err));
+    assert_int_equal(event.sequence, 2);
+    assert_true(pay_str_eq_c(event.withheld.event_id, event_id));
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.audit_log WHERE what ="
+                                   " 'DISCARD_EVENT'"),
+                     2);
+}
+
 static struct pay_payment_input expiry_of_order(struct world *world, int64_t due_us)
 {
     (void)world;
@@ -853,6 +906,7 @@ int main(void)
         TEST(an_event_without_our_number_is_found_by_its_reference),
         TEST(a_wrong_amount_moves_nothing_and_opens_a_case),
         TEST(a_paused_route_gets_no_attempt),
+        TEST(a_discarded_event_is_withheld_under_its_number),
         TEST(an_old_deadline_changes_nothing),
         TEST(two_workers_on_the_same_payments_lose_nothing),
         TEST(a_payment_that_moved_is_decided_again),

@@ -45,7 +45,8 @@ static const char accounts_text[] =
     " \"CANCEL_PAYMENT\"]}]},"
     " {\"id\": \"operator-1\", \"kind\": \"operator\","
     " \"keys\": [{\"id\": \"operator-1-a\", \"file\": \"operator.pub\"}], \"may\": [{\"merchant\":"
-    " \"*\", \"commands\": [\"PAUSE_ROUTE\", \"RESUME_ROUTE\", \"REPLAY_INPUT\"]}]}]}";
+    " \"*\", \"commands\": [\"PAUSE_ROUTE\", \"RESUME_ROUTE\", \"REPLAY_INPUT\", "
+    "\"DISCARD_EVENT\"]}]}]}";
 
 void world_must(struct world *world, enum pay_status status)
 {
