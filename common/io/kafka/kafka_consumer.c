@@ -809,7 +809,13 @@ enum pay_status pay_kafka_consumer_close(struct pay_kafka_consumer *consumer, in
         if (left_ms <= 0) {
             break;
         }
-        (void)rd_kafka_queue_poll_callback(events, left_ms < 100 ? (int)left_ms : 100);
+        /* Records that were fetched and not polled come out of it too: poll_callback() would abort.
+         */
+        rd_kafka_message_t *rkm =
+            rd_kafka_consume_queue(events, left_ms < 100 ? (int)left_ms : 100);
+        if (rkm != NULL) {
+            rd_kafka_message_destroy(rkm);
+        }
     }
     bool done = asked && rd_kafka_consumer_closed(consumer->rk);
     rd_kafka_queue_destroy(events);

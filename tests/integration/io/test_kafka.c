@@ -301,6 +301,32 @@ static void a_static_member_comes_back_to_its_partitions(void **state)
     leave(world, first);
 }
 
+/* Records that were fetched and never polled lie in the member's queue: they are the next one's. */
+static void a_member_leaves_with_fetched_records(void **state)
+{
+    struct world *world = *state;
+    int64_t end_us = pay_clock_mono_us() + DEADLINE_US;
+    size_t got = 0;
+
+    produce_range(world, 0, 80);
+    struct member *first = join(world, 0, NULL);
+    while (got < 80 && pay_clock_mono_us() < end_us) {
+        got += poll_some(world, first, false);
+    }
+    produce_range(world, 80, 160);
+    while (pay_kafka_consumer_lag_records(first->consumer) < 80 && pay_clock_mono_us() < end_us) {
+        (void)usleep(10000); /* The high watermark comes with the fetched records. */
+    }
+    assert_int_equal(pay_kafka_consumer_lag_records(first->consumer), 80);
+    leave(world, first);
+    struct member *second = join(world, 1, NULL);
+    while (got < 160 && pay_clock_mono_us() < end_us) {
+        got += poll_some(world, second, false);
+    }
+    all_seen_once(world, 0, 160);
+    leave(world, second);
+}
+
 static void a_second_holder_of_a_name_fences_the_first(void **state)
 {
     struct world *world = *state;
@@ -390,6 +416,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         BROKER_TEST(two_members_hand_over_without_doubles),
         BROKER_TEST(a_static_member_comes_back_to_its_partitions),
+        BROKER_TEST(a_member_leaves_with_fetched_records),
         BROKER_TEST(a_second_holder_of_a_name_fences_the_first),
         BROKER_TEST(admin_creates_compares_and_refuses),
         BROKER_TEST(a_record_over_the_topics_limit_is_reject),
