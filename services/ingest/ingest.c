@@ -2,6 +2,7 @@
 #include "services/ingest/ingest.h"
 
 #include "common/base/log.h"
+#include "common/contracts/headers.h"
 
 #include "common/base/banned.h"
 
@@ -47,7 +48,17 @@ static bool outlet_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
 {
     const struct pay_ingest *ingest = ctx;
     (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("kafka does not acknowledge"));
-    return pay_outlet_healthy(ingest->outlet);
+    return atomic_load(&ingest->kafka_ok);
+}
+
+const struct pay_kafka_headers *pay_ingest_headers(struct pay_kafka_headers *headers,
+                                                   struct pay_str traceparent)
+{
+    headers->count = 0;
+    return traceparent.ptr != NULL &&
+                   pay_kafka_headers_add_str(headers, PAY_HEADER_TRACEPARENT, traceparent)
+               ? headers
+               : NULL;
 }
 
 static enum pay_status open_parts(struct pay_ingest *ingest, struct pay_err *err)
@@ -59,8 +70,8 @@ static enum pay_status open_parts(struct pay_ingest *ingest, struct pay_err *err
         status = pay_keys_open(common->keyring_file, &ingest->keys, err);
     }
     if (status == PAY_OK) {
-        status =
-            pay_outlet_open(common, (int)ingest->cfg->produce_timeout_ms, &ingest->outlet, err);
+        status = pay_outlet_open(common, (int)ingest->cfg->produce_timeout_ms, &ingest->kafka_ok,
+                                 &ingest->outlet, err);
     }
     return status;
 }
@@ -68,7 +79,8 @@ static enum pay_status open_parts(struct pay_ingest *ingest, struct pay_err *err
 enum pay_status pay_ingest_start(struct pay_ingest *ingest, struct pay_service *svc,
                                  struct pay_err *err)
 {
-    *ingest = (struct pay_ingest){.svc = svc, .cfg = &pay_ingest_settings};
+    ingest->svc = svc;
+    ingest->cfg = &pay_ingest_settings;
     for (int i = 0; i < PAY_IM_COUNT; i++) {
         ingest->metrics[i] = pay_metrics_family(pay_service_metrics(svc), &pay_ingest_metrics[i]);
     }
@@ -111,7 +123,7 @@ void pay_ingest_refresh(struct pay_ingest *ingest)
         pay_log(PAY_LOG_ERROR, "keyring_refused", PAY_F_ERR(&err));
         pay_metric_add(ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"keyring"}, 1);
     }
-    if (!pay_outlet_healthy(ingest->outlet)) {
+    if (!atomic_load(&ingest->kafka_ok)) {
         (void)pay_outlet_probe(ingest->outlet, 500); /* A quiet process must find its way back. */
     }
 }

@@ -4,8 +4,9 @@
  * @brief What the three roles of ingest share: accounts, keyring, metrics, topics, the way to
  * Kafka.
  *
- * Ownership: pay_ingest_start() makes it, pay_ingest_stop() ends it. Threads: everything here from
- * any thread. Failure: start only.
+ * Ownership: pay_ingest_start() makes it, pay_ingest_stop() ends it; the struct itself is static,
+ * because /readyz looks at it to the end. Threads: everything here from any thread. Failure: start
+ * only.
  */
 #ifndef PAY_INGEST_INGEST_H
 #define PAY_INGEST_INGEST_H
@@ -23,6 +24,7 @@ struct pay_ingest {
     struct pay_accounts_store *accounts;
     struct pay_keys *keys;
     struct pay_outlet *outlet;
+    atomic_bool kafka_ok; /**< For /readyz: needs no outlet. */
     char topics[PAY_TOPIC_COUNT][PAY_TOPIC_NAME_SIZE];
 };
 
@@ -44,6 +46,10 @@ PAY_MUST_CHECK enum pay_status pay_ingest_start(struct pay_ingest *ingest, struc
 void pay_ingest_stop(struct pay_ingest *ingest);
 /** @brief Look for changed accounts, secrets and keyring; each role's main loop calls it. */
 void pay_ingest_refresh(struct pay_ingest *ingest);
+
+/** @brief A record's headers: the trace context, where there is one. @return NULL: none. */
+const struct pay_kafka_headers *pay_ingest_headers(struct pay_kafka_headers *headers,
+                                                   struct pay_str traceparent);
 
 /** For --check-config: accounts, keyring, and what the role needs. */
 enum pay_status pay_ingest_check(const char *role, struct pay_err *err);

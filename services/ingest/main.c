@@ -18,7 +18,7 @@ static const struct {
 
 static enum pay_status run(struct pay_service *svc, struct pay_err *err)
 {
-    struct pay_ingest ingest;
+    static struct pay_ingest ingest;
     enum pay_status status = pay_ingest_start(&ingest, svc, err);
     for (size_t i = 0; status == PAY_OK && i < sizeof roles / sizeof roles[0]; i++) {
         if (strcmp(roles[i].name, pay_service_role(svc)) == 0) {

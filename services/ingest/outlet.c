@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ingest/outlet.h"
 
-#include <stdatomic.h>
-
 #include "common/base/assert.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -16,14 +14,14 @@ struct pay_outlet {
     struct pay_kafka_producer *producer;
     const struct pay_common_config *common;
     int timeout_ms;
-    atomic_bool healthy;
+    atomic_bool *healthy;
 };
 
 static void on_report(void *ctx, const struct pay_kafka_report *report)
 {
     struct pay_outlet *outlet = ctx;
     struct pay_ticket *ticket = report->tag;
-    atomic_store(&outlet->healthy, report->status == PAY_OK || report->status == PAY_REJECT);
+    atomic_store(outlet->healthy, report->status == PAY_OK || report->status == PAY_REJECT);
     ticket->on_report(ticket, report->status, report->reason);
 }
 
@@ -44,7 +42,8 @@ static enum pay_status make_producer(struct pay_outlet *outlet, struct pay_err *
 }
 
 enum pay_status pay_outlet_open(const struct pay_common_config *common, int timeout_ms,
-                                struct pay_outlet **ret_outlet, struct pay_err *err)
+                                atomic_bool *healthy, struct pay_outlet **ret_outlet,
+                                struct pay_err *err)
 {
     struct pay_outlet *outlet = pay_mem_new(1, sizeof *outlet);
     if (outlet == NULL) {
@@ -53,6 +52,7 @@ enum pay_status pay_outlet_open(const struct pay_common_config *common, int time
     (void)pthread_rwlock_init(&outlet->lock, NULL); /* Cannot fail with default attributes here. */
     outlet->common = common;
     outlet->timeout_ms = timeout_ms;
+    outlet->healthy = healthy;
     const enum pay_status status = make_producer(outlet, err);
     if (status != PAY_OK) {
         (void)pay_outlet_close(outlet, 0);
@@ -116,15 +116,10 @@ enum pay_status pay_outlet_put(struct pay_outlet *outlet, const struct pay_outle
         status = put(outlet, record, ticket, err);
     }
     if (status != PAY_OK && status != PAY_REJECT) {
-        atomic_store(&outlet->healthy, false);
+        atomic_store(outlet->healthy, false);
         return PAY_RETRY;
     }
     return status;
-}
-
-bool pay_outlet_healthy(const struct pay_outlet *outlet)
-{
-    return atomic_load(&outlet->healthy);
 }
 
 bool pay_outlet_probe(struct pay_outlet *outlet, int timeout_ms)
@@ -134,7 +129,7 @@ bool pay_outlet_probe(struct pay_outlet *outlet, int timeout_ms)
     const bool answered = outlet->producer != NULL &&
                           pay_kafka_producer_ping(outlet->producer, timeout_ms, &err) == PAY_OK;
     (void)pthread_rwlock_unlock(&outlet->lock);
-    atomic_store(&outlet->healthy, answered);
+    atomic_store(outlet->healthy, answered);
     return answered;
 }
 

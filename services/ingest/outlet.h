@@ -14,6 +14,7 @@
 #define PAY_INGEST_OUTLET_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "common/base/err.h"
 #include "common/base/str.h"
@@ -34,17 +35,17 @@ struct pay_outlet_record {
     const struct pay_kafka_headers *headers; /**< NULL: none. */
 };
 
+/** @param healthy kept true while the latest record (or probe) was acknowledged; outlives the
+ * outlet, because /readyz may look at it to the end of the process. */
 PAY_MUST_CHECK enum pay_status pay_outlet_open(const struct pay_common_config *common,
-                                               int timeout_ms, struct pay_outlet **ret_outlet,
-                                               struct pay_err *err);
+                                               int timeout_ms, atomic_bool *healthy,
+                                               struct pay_outlet **ret_outlet, struct pay_err *err);
 /** @brief Waits up to @p flush_ms for what is on its way; the rest is reported as failed. */
 struct pay_outlet *pay_outlet_close(struct pay_outlet *outlet, int flush_ms);
 /** @return PAY_OK: one report will come. PAY_RETRY: full, away. PAY_REJECT: too large. */
 PAY_MUST_CHECK enum pay_status pay_outlet_put(struct pay_outlet *outlet,
                                               const struct pay_outlet_record *record,
                                               struct pay_ticket *ticket, struct pay_err *err);
-/** @return true when the latest record (or probe) was acknowledged: for /readyz. No network. */
-bool pay_outlet_healthy(const struct pay_outlet *outlet);
 /** @brief Ask a broker, bounded; for start-up, before the first record. */
 bool pay_outlet_probe(struct pay_outlet *outlet, int timeout_ms);
 

@@ -27,6 +27,7 @@ struct role {
     struct pay_desk desk;
     struct pay_outlet_wait wait;
     char group[PAY_TOPIC_NAME_SIZE];
+    struct pay_health_loop *loop;
     int64_t refresh_due_us;
     atomic_bool joined;
 };
@@ -93,6 +94,7 @@ static enum pay_status start(struct role *role, struct pay_err *err)
     const struct pay_ingest_settings *cfg = role->ingest->cfg;
     const struct pay_psp_queue_options queue = {
         .tasks_max = (size_t)cfg->psp_jobs_max,
+        .workers = (size_t)cfg->psp_workers,
         .breaker_failures = (int)cfg->breaker_failures,
         .breaker_open_us = cfg->breaker_open_ms * 1000,
         .retries_per_min = cfg->retry_budget_per_min,
@@ -120,41 +122,50 @@ static enum pay_status start(struct role *role, struct pay_err *err)
 static enum pay_status refuse(struct role *role, const struct pay_kafka_msg *msg,
                               const struct pay_err *why, struct pay_err *err)
 {
-    enum pay_status status = PAY_RETRY;
-    while (status != PAY_OK) {
-        status = pay_dead_put(&role->desk, msg, pay_dead_reason_of_code(why->code), why->text,
-                              &role->wait, err);
-        const enum pay_status reported = pay_outlet_wait_done(&role->wait);
-        status = status == PAY_OK ? reported : status;
-        if (status == PAY_REJECT ||
-            (status != PAY_OK && pay_service_wait(role->ingest->svc, 500))) {
-            return status;
-        }
+    const struct pay_err reason = *why; /* @p why may be @p err. */
+    const struct pay_dead_source from = pay_dead_source_of(msg);
+    if (pay_dead_keep(&role->desk, &from, pay_dead_reason_of_code(reason.code), reason.text,
+                      &role->wait, role->loop) != PAY_OK) {
+        return PAY_RETRY;
     }
     return pay_psp_queue_skip(role->queue, (struct pay_psp_place){msg->partition, msg->offset},
                               err);
 }
 
-static enum pay_status take(struct role *role, const struct pay_kafka_msg *msg, struct pay_err *err)
+static enum pay_status take_once(struct role *role, const struct pay_kafka_msg *msg,
+                                 struct pay_err *err)
 {
     struct pay_psp_job job;
     pay_arena_reset(role->desk.arena);
     enum pay_status status =
         pay_psp_job_decode(role->desk.codec, msg->value, role->desk.arena, &job, err);
     if (status == PAY_REJECT) {
-        const struct pay_err why = *err;
-        return refuse(role, msg, &why, err);
+        return refuse(role, msg, err, err);
     }
     if (status != PAY_OK) {
         return status;
     }
+    const struct pay_psp_record record = {{msg->partition, msg->offset},
+                                          msg->key,
+                                          msg->value,
+                                          msg->headers.items,
+                                          msg->headers.count};
     const struct pay_accounts *accounts = pay_accounts_acquire(role->ingest->accounts);
-    const struct pay_account *account = pay_accounts_account(accounts, job.psp_account);
-    do { /* Full: the workers make room; the batch in hand is bounded. */
-        status = pay_psp_queue_push(role->queue, account, &job, msg->value,
-                                    (struct pay_psp_place){msg->partition, msg->offset}, err);
-    } while (status == PAY_RETRY && !pay_service_wait(role->ingest->svc, 20));
+    status = pay_psp_queue_push(role->queue, pay_accounts_account(accounts, job.psp_account), &job,
+                                &record, err);
     pay_accounts_release(accounts);
+    return status;
+}
+
+/* Until it is in hand: one that is left out would be committed with those behind it. Full is not
+ * for ever: the workers make room. */
+static enum pay_status take(struct role *role, const struct pay_kafka_msg *msg, struct pay_err *err)
+{
+    enum pay_status status = take_once(role, msg, err);
+    while (status != PAY_OK && status != PAY_FATAL && !pay_service_wait(role->ingest->svc, 20)) {
+        pay_health_beat(role->loop);
+        status = take_once(role, msg, err);
+    }
     return status;
 }
 
@@ -258,11 +269,11 @@ enum pay_status pay_ingest_psp(struct pay_ingest *ingest, struct pay_err *err)
 {
     static struct role role; /* Outlives the checks that /readyz calls. */
     role = (struct role){.ingest = ingest};
-    struct pay_health_loop *loop = pay_service_loop(ingest->svc, "jobs");
+    role.loop = pay_service_loop(ingest->svc, "jobs");
     enum pay_status status = start(&role, err);
     while (status == PAY_OK && pay_service_mode(ingest->svc) == PAY_SERVICE_RUNNING) {
         status = turn(&role, err);
-        pay_health_beat(loop);
+        pay_health_beat(role.loop);
     }
     finish(&role);
     return status;

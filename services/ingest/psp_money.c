@@ -73,6 +73,9 @@ static enum pay_status read_gate(struct pay_psp_worker *worker, const struct pay
         }
         status = pay_store_gate_read(worker->store, work->job.job_id, digest_of(gate),
                                      worker->arena, state, err);
+        if (status != PAY_OK && !pay_psp_pause(worker)) {
+            return PAY_FATAL; /* The process ends. */
+        }
     }
     return status;
 }
@@ -109,7 +112,7 @@ static enum gate_answer pass(struct pay_psp_worker *worker, const struct pay_psp
         }
         pay_log(PAY_LOG_WARN, "gate_answer_lost", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_ERR(err));
-        answer = read_back(worker, work, gate, err);
+        answer = pay_psp_pause(worker) ? read_back(worker, work, gate, err) : GATE_AWAY;
     }
     return answer;
 }
@@ -167,9 +170,15 @@ static void finish_gate(struct pay_psp_worker *worker, const struct pay_psp_work
         status = pay_keys_seal(worker->ingest->keys, bound_to, pay_psp_outcome_bytes(worker),
                                worker->arena, &sealed, &err);
     }
-    if (status == PAY_OK && pay_store_usable(worker->store)) {
-        status = pay_store_gate_finish(worker->store, work->job.job_id, sealed.ciphertext,
-                                       sealed.key_id, &saved, &err);
+    /* Once more where the connection was lost meanwhile; the call has lasted long enough already.
+     */
+    for (int tries = 0; status == PAY_OK && !saved && tries < 2; tries++) {
+        status = pay_store_usable(worker->store) ? PAY_OK : pay_store_connect(worker->store, &err);
+        if (status == PAY_OK &&
+            pay_store_gate_finish(worker->store, work->job.job_id, sealed.ciphertext, sealed.key_id,
+                                  &saved, &err) == PAY_OK) {
+            break;
+        }
     }
     if (!saved) { /* It is produced all the same; a second delivery of the job will query. */
         pay_log(PAY_LOG_WARN, "outcome_not_kept", PAY_F_STR("job_id", work->job.job_id.ptr),
@@ -177,9 +186,24 @@ static void finish_gate(struct pay_psp_worker *worker, const struct pay_psp_work
     }
 }
 
-static enum pay_status conclude(struct pay_psp_worker *worker, const struct pay_psp_work *work,
-                                const struct pay_psp_call *call, struct pay_err *err)
+/* A definite no needs that nothing else of this job is on its way when the answer is read: a replay
+ * may have been sent while we waited. What cannot be read is no proof. */
+static bool still_only_send(struct pay_psp_worker *worker, const struct pay_psp_work *work,
+                            const struct gate_try *gate)
 {
+    struct pay_err err = {.status = PAY_OK};
+    struct pay_store_gate_state state = {.found = false};
+    return pay_store_usable(worker->store) &&
+           pay_store_gate_read(worker->store, work->job.job_id, digest_of(gate), worker->arena,
+                               &state, &err) == PAY_OK &&
+           state.found && state.sends == gate->send_no && pay_str_eq_c(state.sent_by, gate->token);
+}
+
+static enum pay_status conclude(struct pay_psp_worker *worker, const struct pay_psp_work *work,
+                                const struct gate_try *gate, struct pay_psp_call *call,
+                                struct pay_err *err)
+{
+    call->only_send = call->only_send && still_only_send(worker, work, gate);
     pay_psp_outcome_reset(worker);
     enum pay_status status = pay_psp_outcome_read(worker, work, &work->request_job, call, err);
     if (status != PAY_OK) { /* Too large to keep, or no memory: what is sure is that it was sent. */
@@ -224,15 +248,25 @@ static enum pay_status free_gate(struct pay_psp_worker *worker, const struct pay
         } else {
             return status;
         }
+        if (status != PAY_OK && !pay_psp_pause(worker)) {
+            return PAY_FATAL; /* The process ends. */
+        }
     }
     return status;
+}
+
+static bool is_ending(const struct pay_psp_worker *worker)
+{
+    return pay_service_mode(worker->ingest->svc) != PAY_SERVICE_RUNNING;
 }
 
 static bool pause_before_retry(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                                struct gate_try *gate)
 {
     const struct pay_ingest_settings *cfg = worker->ingest->cfg;
-    const struct pay_backoff backoff = {cfg->retry_first_ms, cfg->retry_max_ms};
+    const struct pay_backoff backoff = {cfg->retry_first_ms, cfg->retry_max_ms > cfg->retry_first_ms
+                                                                 ? cfg->retry_max_ms
+                                                                 : cfg->retry_first_ms};
     uint64_t random = 0;
     pay_mem_random(&random, sizeof random);
     const int64_t pause_ms = pay_backoff_ms(&backoff, (unsigned)gate->tries++, random);
@@ -295,11 +329,13 @@ static enum pay_status try_once(struct pay_psp_worker *worker, const struct pay_
         status = free_gate(worker, work, gate, err);
         *ret_again = status == PAY_OK && pause_before_retry(worker, work, gate);
         if (status == PAY_OK && !*ret_again) {
-            status = give_up(worker, work, gate->send_no, PAY_FAILURE_NOT_SENT, err);
+            status = is_ending(worker) /* The next process goes on with it. */
+                         ? PAY_RETRY
+                         : give_up(worker, work, gate->send_no, PAY_FAILURE_NOT_SENT, err);
         }
     } else {
         pay_psp_job_count(worker, work, pay_http_delivery_name(call.result.delivery));
-        status = conclude(worker, work, &call, err);
+        status = conclude(worker, work, gate, &call, err);
     }
     pay_http_result_free(&call.result);
     return status;
@@ -338,7 +374,8 @@ static enum pay_status say_unknown(struct pay_psp_worker *worker, const struct p
                : status;
 }
 
-static enum pay_status not_passed(struct pay_psp_worker *worker, const struct pay_psp_work *work,
+/* Never send; then by what is stored, in this order. */
+static enum pay_status not_passed(struct pay_psp_worker *worker, struct pay_psp_work *work,
                                   const struct gate_try *gate, struct pay_err *err)
 {
     struct pay_store_gate_state state = {.found = false};
@@ -348,13 +385,15 @@ static enum pay_status not_passed(struct pay_psp_worker *worker, const struct pa
     }
     if (!state.found || !state.same_digest) {
         count_gate(worker, "missing");
-        return pay_err_set(err, PAY_REJECT, PAY_DEAD_GATE_MISSING, "gate",
+        work->refused_as = PAY_DEAD_GATE_MISSING;
+        return pay_err_set(err, PAY_REJECT, 0, "gate",
                            state.found ? "another job has this id" : "no gate for this job");
     }
     count_gate(worker, state.finished  ? "finished"
                        : state.sending ? "sending"
                        : state.closed  ? "closed"
-                                       : "late");
+                       : state.late    ? "late"
+                                       : "shed");
     if (state.finished) {
         return produce_stored(worker, work, &state, err);
     }
@@ -380,8 +419,9 @@ enum pay_status pay_psp_money(struct pay_psp_worker *worker, struct pay_psp_work
     struct gate_try gate = {.send_no = 0};
     struct pay_psp_request request = {.method = NULL};
     pay_sha256(work->task->value, gate.digest);
-    if (work->task->shed) { /* The gate stays unsent; the decision closes it. */
-        return give_up(worker, work, 0, PAY_FAILURE_NOT_SENT, err);
+    if (work->task
+            ->shed) { /* The gate stays as it is; where it is unsent the decision closes it. */
+        return not_passed(worker, work, &gate, err);
     }
     enum pay_status status = build(worker, work, &request, err);
     if (status == PAY_REJECT) { /* Nothing can be sent for this job, now or later. */

@@ -51,6 +51,7 @@ struct pay_psp_queue {
     struct pay_psp_lane *turn; /* Where the last task came from: the search starts behind it. */
     size_t lane_count;
     size_t tasks;
+    size_t busy; /* Workers that may be in a call. */
     bool closed;
     struct pay_psp_task *running; /* For the check that one job runs once at a time. */
     struct partition partitions[PAY_PSP_PARTITIONS_MAX];
@@ -206,18 +207,16 @@ enum pay_status pay_psp_queue_skip(struct pay_psp_queue *queue, struct pay_psp_p
 
 /* ---- lanes ---- */
 
-static void set_limits(struct pay_psp_queue *queue, struct pay_psp_lane *lane,
-                       const struct pay_account *account)
+/* At each push: the accounts file may have changed. */
+static void set_limits(struct pay_psp_lane *lane, const struct pay_account *account)
 {
-    const int64_t now_us = pay_clock_mono_us();
+    const int64_t calls_per_s = account == NULL ? 1000000 : account->calls_per_s;
     lane->limited = account != NULL;
     lane->queued_max = account == NULL ? SIZE_MAX : (size_t)account->queued;
     lane->in_flight_max = account == NULL ? SIZE_MAX : (size_t)account->in_flight;
-    lane->breaker.failures_max = queue->options.breaker_failures;
-    lane->breaker.open_us = queue->options.breaker_open_us;
-    lane->calls =
-        pay_bucket_make(account == NULL ? 1000000 : account->calls_per_s, SECOND_US, now_us);
-    lane->retries = pay_bucket_make(queue->options.retries_per_min, 60 * SECOND_US, now_us);
+    if (lane->calls.per_period != calls_per_s) {
+        lane->calls = pay_bucket_make(calls_per_s, SECOND_US, pay_clock_mono_us());
+    }
 }
 
 static struct pay_psp_lane *find_lane(struct pay_psp_queue *queue,
@@ -229,8 +228,12 @@ static struct pay_psp_lane *find_lane(struct pay_psp_queue *queue,
            (strcmp(lane->account, name) != 0 || !pay_str_eq_c(method, lane->method))) {
         lane = lane->next;
     }
-    if (lane != NULL || queue->lane_count == PAY_PSP_LANES_MAX) {
+    if (lane != NULL) {
+        set_limits(lane, account);
         return lane;
+    }
+    if (queue->lane_count == PAY_PSP_LANES_MAX) {
+        return NULL;
     }
     lane = pay_mem_new(1, sizeof *lane);
     if (lane == NULL) {
@@ -241,7 +244,11 @@ static struct pay_psp_lane *find_lane(struct pay_psp_queue *queue,
         return pay_mem_free(lane);
     }
     lane->last = &lane->first;
-    set_limits(queue, lane, account);
+    lane->breaker.failures_max = queue->options.breaker_failures;
+    lane->breaker.open_us = queue->options.breaker_open_us;
+    lane->retries =
+        pay_bucket_make(queue->options.retries_per_min, 60 * SECOND_US, pay_clock_mono_us());
+    set_limits(lane, account);
     lane->next = queue->lanes;
     queue->lanes = lane;
     queue->lane_count++;
@@ -254,17 +261,53 @@ static bool is_money(enum pay_job_kind kind)
            kind == PAY_JOB_REFUND;
 }
 
-static struct pay_psp_task *make_task(const struct pay_psp_job *job, struct pay_bytes value)
+static size_t bytes_of(const struct pay_psp_record *record)
 {
-    struct pay_psp_task *task = pay_mem_new(1, sizeof *task + value.len);
+    size_t bytes = record->key.len + record->value.len;
+    for (size_t i = 0; i < record->header_count; i++) {
+        bytes += strlen(record->headers[i].name) + 1 + record->headers[i].value.len;
+    }
+    return bytes + record->header_count * sizeof record->headers[0];
+}
+
+static struct pay_bytes put(uint8_t **at, struct pay_bytes bytes)
+{
+    struct pay_bytes copy = {bytes.ptr == NULL ? NULL : *at, bytes.len};
+    if (copy.ptr != NULL) {
+        memcpy(*at, bytes.ptr, bytes.len);
+        *at += bytes.len;
+    }
+    return copy;
+}
+
+/* One allocation: the task, its headers, then all bytes. */
+static void copy_record(struct pay_psp_task *task, const struct pay_psp_record *record)
+{
+    task->headers = (struct pay_kafka_header *)(task + 1);
+    task->header_count = record->header_count;
+    uint8_t *at = (uint8_t *)(task->headers + record->header_count);
+    for (size_t i = 0; i < record->header_count; i++) {
+        const struct pay_kafka_header *header = &record->headers[i];
+        const struct pay_bytes name = {(const uint8_t *)header->name, strlen(header->name) + 1};
+        task->headers[i].name = (const char *)put(&at, name).ptr;
+        task->headers[i].value = put(&at, header->value);
+    }
+    task->key = put(&at, record->key);
+    task->value = put(&at, record->value);
+    task->place = record->place;
+}
+
+static struct pay_psp_task *make_task(const struct pay_psp_job *job,
+                                      const struct pay_psp_record *record)
+{
+    struct pay_psp_task *task = pay_mem_new(1, sizeof *task + bytes_of(record));
     if (task != NULL && !pay_str_copy(task->job_id, sizeof task->job_id, job->job_id)) {
         task = pay_mem_free(task);
     }
     if (task != NULL) {
         task->is_money = is_money(job->kind);
         task->not_after_us = job->not_after_us;
-        memcpy(task + 1, value.ptr, value.len);
-        task->value = (struct pay_bytes){(const uint8_t *)(task + 1), value.len};
+        copy_record(task, record);
     }
     return task;
 }
@@ -277,18 +320,17 @@ static void append(struct pay_psp_lane *lane, struct pay_psp_task *task)
 }
 
 enum pay_status pay_psp_queue_push(struct pay_psp_queue *queue, const struct pay_account *account,
-                                   const struct pay_psp_job *job, struct pay_bytes value,
-                                   struct pay_psp_place place, struct pay_err *err)
+                                   const struct pay_psp_job *job,
+                                   const struct pay_psp_record *record, struct pay_err *err)
 {
-    struct pay_psp_task *task = make_task(job, value);
+    struct pay_psp_task *task = make_task(job, record);
     if (task == NULL) {
         return pay_err_set(err, PAY_RETRY, 0, "queue", "out of memory");
     }
-    task->place = place;
     (void)pthread_mutex_lock(&queue->lock);
     task->lane = find_lane(queue, account, job->method);
-    const bool taken =
-        task->lane != NULL && queue->tasks < queue->options.tasks_max && track(queue, place, false);
+    const bool taken = task->lane != NULL && queue->tasks < queue->options.tasks_max &&
+                       track(queue, record->place, false);
     if (taken) {
         task->shed = task->lane->queued >= task->lane->queued_max;
         append(task->lane, task);
@@ -341,10 +383,23 @@ static struct pay_psp_task *take_without_call(struct pay_psp_lane *lane, int64_t
     return NULL;
 }
 
-static struct pay_psp_task *take_from(struct pay_psp_lane *lane, int64_t mono_us, int64_t *wake_us)
+/* Beyond its equal part a lane leaves a quarter of the workers to others. */
+static bool has_place(const struct pay_psp_queue *queue, const struct pay_psp_lane *lane)
+{
+    const size_t workers = queue->options.workers;
+    const size_t part = workers / queue->lane_count > 1 ? workers / queue->lane_count : 1;
+    if (lane->in_flight >= lane->in_flight_max) {
+        return false;
+    }
+    return workers == 0 || queue->lane_count == 1 || lane->in_flight < part ||
+           queue->busy + workers / 4 < workers;
+}
+
+static struct pay_psp_task *take_from(const struct pay_psp_queue *queue, struct pay_psp_lane *lane,
+                                      int64_t mono_us, int64_t *wake_us)
 {
     struct pay_psp_task *task = take_without_call(lane, mono_us);
-    if (task != NULL || lane->first == NULL || lane->in_flight >= lane->in_flight_max) {
+    if (task != NULL || lane->first == NULL || !has_place(queue, lane)) {
         return task;
     }
     const int64_t token_us = pay_bucket_next_us(&lane->calls, mono_us);
@@ -359,13 +414,13 @@ static struct pay_psp_task *take_from(struct pay_psp_lane *lane, int64_t mono_us
     return unlink_task(lane, &lane->first);
 }
 
-static bool runs_already(const struct pay_psp_queue *queue, const char *job_id)
+static struct pay_psp_task *running(const struct pay_psp_queue *queue, const char *job_id)
 {
-    const struct pay_psp_task *task = queue->running;
+    struct pay_psp_task *task = queue->running;
     while (task != NULL && strcmp(task->job_id, job_id) != 0) {
         task = task->next;
     }
-    return task != NULL;
+    return task;
 }
 
 static struct pay_psp_task *take_any(struct pay_psp_queue *queue, int64_t *wake_us)
@@ -374,7 +429,7 @@ static struct pay_psp_task *take_any(struct pay_psp_queue *queue, int64_t *wake_
     struct pay_psp_lane *lane = queue->turn != NULL ? queue->turn->next : NULL;
     for (size_t i = 0; i < queue->lane_count; i++) {
         lane = lane == NULL ? queue->lanes : lane;
-        struct pay_psp_task *task = take_from(lane, mono_us, wake_us);
+        struct pay_psp_task *task = take_from(queue, lane, mono_us, wake_us);
         if (task != NULL) {
             queue->turn = lane;
             return task;
@@ -391,11 +446,27 @@ static void wait_until(struct pay_psp_queue *queue, int64_t wake_us)
     (void)pthread_cond_timedwait(&queue->changed, &queue->lock, &until);
 }
 
-static void finish(struct pay_psp_queue *queue, struct pay_psp_task *task)
+/* With its copies: until the first is done, nothing of the others may be committed. */
+static void finish(struct pay_psp_queue *queue, struct pay_psp_task *task, bool done)
 {
-    mark_done(queue, task);
-    queue->tasks--;
-    pay_mem_free(task);
+    while (task != NULL) {
+        struct pay_psp_task *copy = task->copies;
+        if (done) {
+            mark_done(queue, task);
+        }
+        queue->tasks--;
+        pay_mem_free(task);
+        task = copy;
+    }
+}
+
+static void start(struct pay_psp_queue *queue, struct pay_psp_task *task)
+{
+    const size_t place = task->shed ? 0 : 1; /* One that makes no call takes nobody's place. */
+    task->lane->in_flight += place;
+    queue->busy += place;
+    task->next = queue->running;
+    queue->running = task;
 }
 
 struct pay_psp_task *pay_psp_queue_take(struct pay_psp_queue *queue)
@@ -405,17 +476,17 @@ struct pay_psp_task *pay_psp_queue_take(struct pay_psp_queue *queue)
     while (!queue->closed && task == NULL) {
         int64_t wake_us = pay_clock_mono_us() + WAIT_US_MAX;
         task = take_any(queue, &wake_us);
+        struct pay_psp_task *first = task == NULL ? NULL : running(queue, task->job_id);
         if (task == NULL) {
             wait_until(queue, wake_us);
-        } else if (runs_already(queue, task->job_id)) {
-            finish(queue, task); /* The first copy's outcome is this one's too. */
+        } else if (first != NULL) { /* Its outcome is this one's too. */
+            task->copies = first->copies;
+            first->copies = task;
             task = NULL;
         }
     }
     if (task != NULL) {
-        task->lane->in_flight += task->shed ? 0 : 1; /* It takes nobody's place. */
-        task->next = queue->running;
-        queue->running = task;
+        start(queue, task);
     }
     (void)pthread_mutex_unlock(&queue->lock);
     return task;
@@ -448,16 +519,13 @@ void pay_psp_queue_done(struct pay_psp_queue *queue, struct pay_psp_task *task, 
         at = &(*at)->next;
     }
     *at = task->next;
-    task->lane->in_flight -= task->shed ? 0 : 1;
+    const size_t place = task->shed ? 0 : 1;
+    task->lane->in_flight -= place;
+    queue->busy -= place;
     if (task->lane->breaker.probing && task->lane->in_flight == 0) {
         task->lane->breaker.probing = false; /* The probe ended without a call. */
     }
-    if (again) {
-        queue->tasks--;
-        pay_mem_free(task);
-    } else {
-        finish(queue, task);
-    }
+    finish(queue, task, !again);
     (void)pthread_cond_broadcast(&queue->changed);
     (void)pthread_mutex_unlock(&queue->lock);
 }

@@ -4,6 +4,9 @@
  * @brief Jobs on their way to PSPs: one bounded lane per account and method, so that a sick PSP
  *        holds only its own jobs, and the offsets that may be committed.
  *
+ * Workers are shared: a lane may have all of them but a reserve, and when that is reached only its
+ * equal part, so that calls of a PSP that hangs never hold every worker.
+ *
  * Ownership: the queue owns its tasks from push to done. Threads: push, offsets and close from the
  * role's loop; take, retry budget, note and done from any worker. Failure: PAY_RETRY from push when
  * memory is out or PSP_JOBS_MAX is reached (then pause the consumer).
@@ -13,6 +16,7 @@
 
 #include "common/accounts/accounts.h"
 #include "common/contracts/psp_job.h"
+#include "common/io/kafka/kafka_headers.h"
 #include "services/ingest/psp_limits.h"
 
 #define PAY_PSP_LANES_MAX 4096
@@ -36,11 +40,25 @@ struct pay_psp_task {
     bool shed;            /**< Its lane was full or its breaker is open: no call is made. */
     int64_t not_after_us; /**< Wall clock. */
     char job_id[PAY_JOB_ID_SIZE];
-    struct pay_bytes value; /**< Behind the struct. */
+    struct pay_bytes key; /**< The record as it came, behind the struct, for the dead letters. */
+    struct pay_bytes value;
+    struct pay_kafka_header *headers;
+    size_t header_count;
+    struct pay_psp_task *copies; /**< The same job again, from elsewhere: done when this one is. */
+};
+
+/** A record of psp-jobs as it came. */
+struct pay_psp_record {
+    struct pay_psp_place place;
+    struct pay_bytes key;
+    struct pay_bytes value;
+    const struct pay_kafka_header *headers;
+    size_t header_count;
 };
 
 struct pay_psp_queue_options {
     size_t tasks_max;
+    size_t workers; /**< 0: not known, no lane is held below its account's limit. */
     int breaker_failures;
     int64_t breaker_open_us;
     int64_t retries_per_min;
@@ -56,8 +74,8 @@ struct pay_psp_queue *pay_psp_queue_free(struct pay_psp_queue *queue);
 PAY_MUST_CHECK enum pay_status pay_psp_queue_push(struct pay_psp_queue *queue,
                                                   const struct pay_account *account,
                                                   const struct pay_psp_job *job,
-                                                  struct pay_bytes value,
-                                                  struct pay_psp_place place, struct pay_err *err);
+                                                  const struct pay_psp_record *record,
+                                                  struct pay_err *err);
 /** @brief A record that needs no work (dead-lettered): its offset counts as done. */
 PAY_MUST_CHECK enum pay_status pay_psp_queue_skip(struct pay_psp_queue *queue,
                                                   struct pay_psp_place place, struct pay_err *err);

@@ -11,6 +11,8 @@
 #include "common/base/banned.h"
 
 #define ARENA_BYTES_MAX ((size_t)16 * 1024 * 1024)
+#define RETRY_PAUSE_MS 1000
+#define STATEMENT_PAUSE_MS 100
 #define OUTCOME_BYTES_MAX ((size_t)1536 * 1024)
 
 void pay_psp_job_count(struct pay_psp_worker *worker, const struct pay_psp_work *work,
@@ -37,6 +39,11 @@ enum pay_status pay_psp_store(struct pay_psp_worker *worker, struct pay_err *err
         }
     }
     return PAY_OK;
+}
+
+bool pay_psp_pause(struct pay_psp_worker *worker)
+{
+    return !pay_service_wait(worker->ingest->svc, STATEMENT_PAUSE_MS);
 }
 
 /* ---- parameters ---- */
@@ -126,7 +133,11 @@ static void note(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                  const struct pay_psp_call *call)
 {
     const bool answered = call->result.delivery == PAY_HTTP_ANSWERED && call->result.status < 500;
-    pay_psp_queue_note(worker->queue, work->task, answered);
+    const bool too_late = call->result.delivery == PAY_HTTP_NOT_SENT &&
+                          pay_clock_wall_us() >= work->job.not_after_us; /* Nobody's illness. */
+    if (!too_late) {
+        pay_psp_queue_note(worker->queue, work->task, answered);
+    }
     pay_metric_observe(
         worker->ingest->metrics[PAY_IM_CALL_SECONDS],
         (const char *const[]){work->job.psp_account.ptr, pay_job_kind_name(work->job.kind)},
@@ -217,10 +228,45 @@ static enum pay_status run_work(struct pay_psp_worker *worker, struct pay_psp_wo
     if (work->account == NULL || strcmp(work->account->adapter->name, work->job.psp.ptr) != 0) {
         /* Money: its gate stays unsent and its deadline closes it. The operator sees the count. */
         pay_psp_job_count(worker, work, "unknown_account");
-        return pay_err_set(err, PAY_REJECT, PAY_DEAD_UNKNOWN_ACCOUNT, "account",
-                           "'%s' is not in the accounts file", work->job.psp_account.ptr);
+        work->refused_as = PAY_DEAD_UNKNOWN_ACCOUNT;
+        return pay_err_set(err, PAY_REJECT, 0, "account", "'%s' is not in the accounts file",
+                           work->job.psp_account.ptr);
     }
     return work->task->is_money ? pay_psp_money(worker, work, err) : pay_psp_ask(worker, work, err);
+}
+
+static enum pay_status decode_and_run(struct pay_psp_worker *worker, struct pay_psp_work *work,
+                                      struct pay_err *err)
+{
+    const struct pay_accounts *accounts = pay_accounts_acquire(worker->ingest->accounts);
+    enum pay_status status =
+        pay_psp_job_decode(worker->codec, work->task->value, worker->arena, &work->job, err);
+    if (status == PAY_OK) {
+        work->account = pay_accounts_account(accounts, work->job.psp_account);
+        status = run_work(worker, work, err);
+    }
+    pay_accounts_release(accounts);
+    return status;
+}
+
+/* The job as it came, to the dead letters. @return PAY_RETRY: the process ends. */
+static enum pay_status refuse(struct pay_psp_worker *worker, const struct pay_psp_task *task,
+                              enum pay_dead_reason reason, const struct pay_err *why)
+{
+    struct pay_desk desk = {
+        .ingest = worker->ingest, .codec = worker->codec, .arena = worker->arena};
+    const struct pay_dead_source from = {
+        .topic = worker->ingest->topics[PAY_TOPIC_PSP_JOBS],
+        .partition = task->place.partition,
+        .offset = task->place.offset,
+        .key = task->key,
+        .value = task->value,
+        .headers = task->headers,
+        .header_count = task->header_count,
+    };
+    pay_log(PAY_LOG_ERROR, "job_refused", PAY_F_STR("job_id", task->job_id), PAY_F_ERR(why));
+    (void)pay_outlet_wait_done(&worker->wait); /* What the job has produced before. */
+    return pay_dead_keep(&desk, &from, reason, why->text, &worker->wait, NULL);
 }
 
 /* @return true: the offset may be committed. */
@@ -233,32 +279,30 @@ static bool run_task(struct pay_psp_worker *worker, const struct pay_psp_task *t
         return false;
     }
     work->task = task;
-    const struct pay_accounts *accounts = pay_accounts_acquire(worker->ingest->accounts);
-    enum pay_status status =
-        pay_psp_job_decode(worker->codec, task->value, worker->arena, &work->job, &err);
-    if (status == PAY_OK) {
-        work->account = pay_accounts_account(accounts, work->job.psp_account);
-        status = run_work(worker, work, &err);
-    }
+    work->refused_as = PAY_DEAD_OTHER;
+    enum pay_status status = decode_and_run(worker, work, &err);
     if (status == PAY_REJECT) {
-        pay_log(PAY_LOG_ERROR, "job_refused", PAY_F_STR("job_id", task->job_id), PAY_F_ERR(&err));
-        pay_metric_add(worker->ingest->metrics[PAY_IM_DEAD],
-                       (const char *const[]){worker->ingest->topics[PAY_TOPIC_PSP_JOBS],
-                                             pay_dead_reason_name((enum pay_dead_reason)err.code)},
-                       1);
-        status = PAY_OK;
+        status = refuse(worker, task, work->refused_as, &err);
     }
-    pay_accounts_release(accounts);
+    (void)pay_outlet_wait_done(&worker->wait);
+    if (status != PAY_OK && pay_service_mode(worker->ingest->svc) == PAY_SERVICE_RUNNING) {
+        pay_log(PAY_LOG_ERROR, "job_failed", PAY_F_STR("job_id", task->job_id), PAY_F_ERR(&err));
+        pay_metric_add(worker->ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"job"}, 1);
+    }
     return status == PAY_OK;
 }
 
+/* A job that failed here is tried again here: nobody else gets it while this process has its
+ * partition. The gate sees to it that nothing is sent twice. */
 static void *run(void *arg)
 {
     struct pay_psp_worker *worker = arg;
     struct pay_psp_task *task = NULL;
     while ((task = pay_psp_queue_take(worker->queue)) != NULL) {
-        const bool finished = run_task(worker, task);
-        (void)pay_outlet_wait_done(&worker->wait);
+        bool finished = run_task(worker, task);
+        while (!finished && !pay_service_wait(worker->ingest->svc, RETRY_PAUSE_MS)) {
+            finished = run_task(worker, task);
+        }
         pay_psp_queue_done(worker->queue, task, !finished);
     }
     return NULL;

@@ -14,7 +14,7 @@
 
 #include "common/io/http_client/http_client.h"
 #include "common/store/gate.h"
-#include "services/ingest/ingest.h"
+#include "services/ingest/dead.h"
 #include "services/ingest/psp_queue.h"
 
 struct pay_psp_worker {
@@ -37,6 +37,7 @@ struct pay_psp_work {
     struct pay_psp_job job;
     struct pay_psp_request_job request_job;
     const struct pay_account *account; /**< NULL: not in the accounts file. */
+    enum pay_dead_reason refused_as;   /**< With PAY_REJECT: why it goes to the dead letters. */
 };
 
 /** @brief What is known when a call has ended, to be read by the adapter. */
@@ -56,8 +57,8 @@ PAY_MUST_CHECK enum pay_status pay_psp_worker_start(struct pay_psp_worker *worke
 /** @brief After pay_psp_queue_close(): joins. Copes with one that was not started. */
 void pay_psp_worker_stop(struct pay_psp_worker *worker);
 
-/* Each returns PAY_OK when the job is finished (its offset may be committed), PAY_RETRY when it
- * must come again: the process ends. */
+/* Each returns PAY_OK when the job is finished (its offset may be committed), PAY_REJECT when it
+ * belongs to the dead letters (work->refused_as), anything else when it must be tried again. */
 
 /** SUBMIT, CONFIRM, CAPTURE, REFUND: through the gate. */
 PAY_MUST_CHECK enum pay_status pay_psp_money(struct pay_psp_worker *worker,
@@ -106,9 +107,11 @@ PAY_MUST_CHECK enum pay_status pay_psp_outcome_produce(struct pay_psp_worker *wo
 /** @return what was collected, borrowed from the worker. */
 struct pay_bytes pay_psp_outcome_bytes(const struct pay_psp_worker *worker);
 
-/** @brief The worker's store, connected; waits while the database is away. @return PAY_RETRY:
- * ending. */
+/** @brief The worker's store, connected; waits while the database is away. @return PAY_FATAL: the
+ * process ends, whoever repeats on PAY_RETRY must stop. */
 PAY_MUST_CHECK enum pay_status pay_psp_store(struct pay_psp_worker *worker, struct pay_err *err);
+/** @brief A little time before a failed statement is repeated. @return false: the process ends. */
+bool pay_psp_pause(struct pay_psp_worker *worker);
 /** @brief Count what became of a job. */
 void pay_psp_job_count(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                        const char *outcome);

@@ -88,7 +88,24 @@ static enum pay_status relay_all(struct pay_relay_desk *desk, const struct pay_k
     }
     const enum pay_status reported = pay_outlet_wait_done(&desk->wait);
     if (status == PAY_OK && reported != PAY_OK) {
-        status = pay_err_set(err, reported, 0, "produce", "not acknowledged");
+        status = pay_err_set(err, reported, PAY_CODEC_TOO_LARGE, "produce", "not acknowledged");
+    }
+    return status;
+}
+
+/* Something of the batch can never be produced: one by one it is found and put aside. */
+static enum pay_status relay_each(struct pay_relay_desk *desk, const struct pay_kafka_msg *msgs,
+                                  size_t count, struct pay_err *err)
+{
+    enum pay_status status = PAY_OK;
+    for (size_t i = 0; status == PAY_OK && i < count; i++) {
+        status = relay_all(desk, &msgs[i], 1, err);
+        if (status == PAY_REJECT) {
+            const struct pay_dead_source from = pay_dead_source_of(&msgs[i]);
+            const struct pay_err why = *err;
+            status = pay_dead_keep(&desk->desk, &from, pay_dead_reason_of_code(why.code), why.text,
+                                   &desk->wait, desk->loop);
+        }
     }
     return status;
 }
@@ -98,13 +115,17 @@ static enum pay_status relay_until_durable(struct role *role, const struct pay_k
                                            size_t count, struct pay_err *err)
 {
     for (;;) {
-        const enum pay_status status = relay_all(&role->desk, msgs, count, err);
+        enum pay_status status = relay_all(&role->desk, msgs, count, err);
+        if (status == PAY_REJECT) {
+            status = relay_each(&role->desk, msgs, count, err);
+        }
         if (status == PAY_OK) {
             return PAY_OK;
         }
         pay_log(PAY_LOG_WARN, "batch_not_durable", PAY_F_ERR(err));
         pay_metric_add(role->desk.desk.ingest->metrics[PAY_IM_ERRORS],
                        (const char *const[]){"kafka"}, 1);
+        pay_health_beat(role->desk.loop);
         if (pay_service_wait(role->desk.desk.ingest->svc, RETRY_PAUSE_MS)) {
             return PAY_RETRY; /* Not committed: it comes again. */
         }
@@ -177,12 +198,12 @@ enum pay_status pay_ingest_relay(struct pay_ingest *ingest, struct pay_err *err)
 {
     static struct role role; /* Outlives the check that /readyz calls. */
     role = (struct role){.desk = {.desk = {.ingest = ingest}}};
-    struct pay_health_loop *loop = pay_service_loop(ingest->svc, "relay");
+    role.desk.loop = pay_service_loop(ingest->svc, "relay");
     enum pay_status status = start(&role, err);
     while (status == PAY_OK && pay_service_mode(ingest->svc) == PAY_SERVICE_RUNNING) {
         status = turn(&role, err);
         refresh(&role);
-        pay_health_beat(loop);
+        pay_health_beat(role.desk.loop);
     }
     finish(&role);
     return status;

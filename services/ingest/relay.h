@@ -4,7 +4,8 @@
  * @brief Inside role relay: one record of the notifications or commands topic becomes inputs.
  *
  * Each call produces under desk->wait and returns; PAY_OK does not mean durable yet. Failure:
- * PAY_RETRY, the record comes again; what is wrong with the record itself is never a failure.
+ * PAY_RETRY, the record comes again; PAY_REJECT, what it leads to cannot be produced (too large):
+ * the dead letters. What is wrong with the record itself is never a failure.
  */
 #ifndef PAY_INGEST_RELAY_H
 #define PAY_INGEST_RELAY_H
@@ -15,6 +16,7 @@
 struct pay_relay_desk {
     struct pay_desk desk;
     struct pay_outlet_wait wait;
+    struct pay_health_loop *loop;
 };
 
 /** @brief A notification: verified as of its received_at; refused ones are kept as evidence. */
@@ -27,7 +29,7 @@ PAY_MUST_CHECK enum pay_status pay_relay_command(struct pay_relay_desk *desk,
                                                  struct pay_err *err);
 /** @brief Produce desk->desk.value to inputs. */
 PAY_MUST_CHECK enum pay_status pay_relay_put(struct pay_relay_desk *desk, struct pay_str key,
-                                             struct pay_err *err);
+                                             struct pay_str traceparent, struct pay_err *err);
 /** @brief To the dead letters, counted under @p metric. */
 PAY_MUST_CHECK enum pay_status pay_relay_dead(struct pay_relay_desk *desk,
                                               const struct pay_kafka_msg *msg,

@@ -219,8 +219,9 @@ static enum pay_status put(struct pay_relay_desk *desk, const struct order *orde
         return status;
     }
     count(desk, refusal == NULL ? "relayed" : "rejected", refusal == NULL ? "" : refusal);
-    return pay_relay_put(
-        desk, (struct pay_str){(const char *)order->msg->key.ptr, order->msg->key.len}, err);
+    return pay_relay_put(desk,
+                         (struct pay_str){(const char *)order->msg->key.ptr, order->msg->key.len},
+                         order->command.traceparent, err);
 }
 
 static enum pay_status go_on(struct pay_relay_desk *desk, struct order *order, struct pay_err *err)

@@ -11,12 +11,15 @@
 
 #include "common/base/banned.h"
 
-enum pay_status pay_relay_put(struct pay_relay_desk *desk, struct pay_str key, struct pay_err *err)
+enum pay_status pay_relay_put(struct pay_relay_desk *desk, struct pay_str key,
+                              struct pay_str traceparent, struct pay_err *err)
 {
+    struct pay_kafka_headers headers;
     const struct pay_outlet_record record = {
         .topic = desk->desk.ingest->topics[PAY_TOPIC_INPUTS],
         .key = key,
         .value = pay_buf_bytes(&desk->desk.value),
+        .headers = pay_ingest_headers(&headers, traceparent),
     };
     return pay_outlet_wait_put(&desk->wait, desk->desk.ingest->outlet, &record, err);
 }
@@ -27,7 +30,8 @@ enum pay_status pay_relay_dead(struct pay_relay_desk *desk, const struct pay_kaf
 {
     pay_metric_add(desk->desk.ingest->metrics[metric],
                    (const char *const[]){"dead", pay_dead_reason_name(reason)}, 1);
-    return pay_dead_put(&desk->desk, msg, reason, text, &desk->wait, err);
+    const struct pay_dead_source from = pay_dead_source_of(msg);
+    return pay_dead_put(&desk->desk, &from, reason, text, &desk->wait, err);
 }
 
 static void count(struct pay_relay_desk *desk, const char *outcome, const char *reason)
@@ -85,7 +89,7 @@ static enum pay_status keep_refused(struct pay_relay_desk *desk, const struct pa
         count(desk, "refused", code);
         pay_log(PAY_LOG_WARN, "notification_refused",
                 PAY_F_STR("psp_account", from->psp_account.ptr), PAY_F_STR("reason", code));
-        status = pay_relay_put(desk, from->psp_account, err);
+        status = pay_relay_put(desk, from->psp_account, from->traceparent, err);
     }
     return status;
 }
@@ -97,7 +101,8 @@ static enum pay_status put_items(struct pay_relay_desk *desk, const struct pay_c
     for (size_t i = 0; status == PAY_OK && i < callback->items.count; i++) {
         status = pay_callback_input(&desk->desk, callback, i, err);
         if (status == PAY_OK) {
-            status = pay_relay_put(desk, callback->items.items[i].partition_key, err);
+            status = pay_relay_put(desk, callback->items.items[i].partition_key,
+                                   callback->traceparent, err);
         }
     }
     if (status == PAY_OK) {

@@ -34,6 +34,7 @@ enum pay_ingest_metric {
     PAY_IM_CALLBACKS, /**< psp_account, outcome */
     PAY_IM_SIGNATURE, /**< psp_account, reason */
     PAY_IM_CALLBACK_SECONDS,
+    PAY_IM_HTTP,          /**< why */
     PAY_IM_DEDUPE,        /**< known */
     PAY_IM_COMMANDS,      /**< outcome, reason */
     PAY_IM_NOTIFICATIONS, /**< outcome, reason */

@@ -8,7 +8,6 @@
 #include "common/base/banned.h"
 
 #define REFRESH_MS 1000
-#define ANSWER_MS 2000 /* The shortest answer deadline of a PSP. */
 
 enum pay_status pay_webhook_redis(const struct pay_webhook *webhook, struct pay_redis **ret_redis,
                                   struct pay_err *err)
@@ -69,7 +68,7 @@ static enum pay_status start_server(struct pay_webhook *webhook, struct pay_err 
         .threads = (unsigned)cfg->http_threads,
         .connections_max = (unsigned)cfg->http_connections_max,
         .body_bytes_max = (size_t)cfg->http_body_bytes_max,
-        .request_timeout_ms = ANSWER_MS,
+        .request_timeout_ms = PAY_WEBHOOK_ANSWER_MS,
         .head = pay_webhook_head,
         .handler = pay_webhook_handle,
         .ctx = webhook,
@@ -108,9 +107,7 @@ static void free_threads(struct pay_webhook *webhook)
     while (webhook->threads != NULL) {
         struct pay_webhook_thread *thread = webhook->threads;
         webhook->threads = thread->next;
-        pay_desk_free(&thread->desk);
-        (void)pay_redis_free(thread->redis);
-        pay_mem_free(thread);
+        pay_webhook_thread_free(thread);
     }
 }
 
@@ -124,7 +121,7 @@ static void finish(struct pay_webhook *webhook)
     }
     webhook->server = pay_http_server_stop(webhook->server);
     /* The producer's reports refer to calls: none may come after this. */
-    webhook->ingest->outlet = pay_outlet_close(webhook->ingest->outlet, ANSWER_MS);
+    webhook->ingest->outlet = pay_outlet_close(webhook->ingest->outlet, PAY_WEBHOOK_ANSWER_MS);
     pay_webhook_settler_stop(webhook);
     free_threads(webhook);
     webhook->redis = pay_redis_free(webhook->redis);
@@ -135,6 +132,23 @@ static void finish(struct pay_webhook *webhook)
     (void)pthread_mutex_destroy(&webhook->lock);
 }
 
+/* What the server refused by itself, before it was anybody's callback. */
+static void show_server(struct pay_webhook *webhook)
+{
+    const struct pay_http_server_stats stats = pay_http_server_stats(webhook->server);
+    const struct {
+        const char *why;
+        uint64_t count;
+    } rows[] = {{"malformed", stats.malformed},
+                {"too_large", stats.too_large},
+                {"deadline", stats.deadlines},
+                {"overload", stats.overload}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        pay_metric_set(webhook->ingest->metrics[PAY_IM_HTTP], (const char *const[]){rows[i].why},
+                       (int64_t)rows[i].count);
+    }
+}
+
 enum pay_status pay_ingest_webhook(struct pay_ingest *ingest, struct pay_err *err)
 {
     struct pay_webhook webhook = {.ingest = ingest};
@@ -142,6 +156,7 @@ enum pay_status pay_ingest_webhook(struct pay_ingest *ingest, struct pay_err *er
     enum pay_status status = start(&webhook, err);
     while (status == PAY_OK && !pay_service_wait(ingest->svc, REFRESH_MS)) {
         pay_ingest_refresh(ingest);
+        show_server(&webhook);
         pay_health_beat(loop);
     }
     finish(&webhook);

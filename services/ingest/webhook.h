@@ -82,11 +82,15 @@ struct pay_webhook {
     pthread_t settler;
     struct pay_redis *redis; /**< The settler's own. */
     struct pay_store *store; /**< The settler's own; NULL: no account with `strict` answers. */
+    int64_t store_due_us;    /**< Monotonic; not asked before: it has just failed. */
 };
+
+#define PAY_WEBHOOK_ANSWER_MS 2000 /**< The shortest answer deadline of a PSP. */
 
 /* webhook_call.c */
 bool pay_webhook_head(void *ctx, const struct pay_http_view *view,
                       struct pay_http_answer *ret_answer);
+void pay_webhook_thread_free(struct pay_webhook_thread *thread);
 void pay_webhook_handle(void *ctx, struct pay_http_request *req, const struct pay_http_view *view);
 /** @brief Answer in the PSP's own way and count it. */
 void pay_webhook_answer(struct pay_webhook *webhook, struct pay_webhook_call *call,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/ingest/webhook.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -54,12 +55,22 @@ static bool is_account_id(struct pay_str id)
     return true;
 }
 
+static struct pay_bucket *fresh_bucket(struct pay_webhook_rate *rate,
+                                       const struct pay_account *account)
+{
+    rate->bucket = pay_bucket_make(account->callbacks_per_s, SECOND_US, pay_clock_mono_us());
+    return &rate->bucket;
+}
+
 /* Under the lock. Junk takes no token: it cannot starve what is signed. */
 static struct pay_bucket *bucket_of(struct pay_webhook *webhook, const struct pay_account *account)
 {
     for (size_t i = 0; i < webhook->rate_count; i++) {
-        if (strcmp(webhook->rates[i].account, account->psp.id) == 0) {
-            return &webhook->rates[i].bucket;
+        struct pay_webhook_rate *known = &webhook->rates[i];
+        if (strcmp(known->account, account->psp.id) == 0) {
+            return known->bucket.per_period == account->callbacks_per_s
+                       ? &known->bucket
+                       : fresh_bucket(known, account); /* The accounts file has changed. */
         }
     }
     if (webhook->rate_count == PAY_ACCOUNTS_ACCOUNTS_MAX) {
@@ -67,8 +78,7 @@ static struct pay_bucket *bucket_of(struct pay_webhook *webhook, const struct pa
     }
     struct pay_webhook_rate *rate = &webhook->rates[webhook->rate_count++];
     (void)pay_str_copy(rate->account, sizeof rate->account, pay_str_of(account->psp.id));
-    rate->bucket = pay_bucket_make(account->callbacks_per_s, SECOND_US, pay_clock_mono_us());
-    return &rate->bucket;
+    return fresh_bucket(rate, account);
 }
 
 static bool has_room(struct pay_webhook *webhook, const struct pay_account *account, bool take)
@@ -96,6 +106,7 @@ static void plain_answer(struct pay_http_answer *answer, unsigned status, const 
 }
 
 static const struct pay_http_header retry_after = {{"Retry-After", 11}, {"1", 1}};
+static const struct pay_http_header allow = {{"Allow", 5}, {"POST", 4}};
 
 bool pay_webhook_head(void *ctx, const struct pay_http_view *view,
                       struct pay_http_answer *ret_answer)
@@ -105,6 +116,8 @@ bool pay_webhook_head(void *ctx, const struct pay_http_view *view,
     if (id.ptr == NULL || !pay_str_eq_c(view->method, "POST")) {
         count(webhook, "", PAY_PSP_UNKNOWN_ACCOUNT);
         plain_answer(ret_answer, id.ptr == NULL ? 404 : 405, "no such callback\n");
+        ret_answer->headers = &allow;
+        ret_answer->header_count = id.ptr == NULL ? 0 : 1;
         return false;
     }
     if (!is_account_id(id)) {
@@ -140,6 +153,13 @@ static enum pay_status make_thread(struct pay_webhook *webhook, struct pay_webho
     return status == PAY_OK ? pay_webhook_redis(webhook, &mine->redis, err) : status;
 }
 
+void pay_webhook_thread_free(struct pay_webhook_thread *thread)
+{
+    pay_desk_free(&thread->desk);
+    (void)pay_redis_free(thread->redis);
+    pay_mem_free(thread);
+}
+
 static struct pay_webhook_thread *my_thread(struct pay_webhook *webhook)
 {
     struct pay_webhook_thread *mine = pthread_getspecific(webhook->thread_key);
@@ -152,15 +172,16 @@ static struct pay_webhook_thread *my_thread(struct pay_webhook *webhook)
     if (mine == NULL) {
         return NULL;
     }
-    const enum pay_status status = make_thread(webhook, mine, &err);
-    (void)pthread_mutex_lock(&webhook->lock);
-    mine->next = webhook->threads; /* Half-made ones too: freed at the end. */
-    webhook->threads = mine;
-    (void)pthread_mutex_unlock(&webhook->lock);
-    if (status != PAY_OK || pthread_setspecific(webhook->thread_key, mine) != 0) {
+    if (make_thread(webhook, mine, &err) != PAY_OK ||
+        pthread_setspecific(webhook->thread_key, mine) != 0) {
         pay_log(PAY_LOG_ERROR, "thread_not_ready", PAY_F_ERR(&err));
+        pay_webhook_thread_free(mine);
         return NULL;
     }
+    (void)pthread_mutex_lock(&webhook->lock);
+    mine->next = webhook->threads;
+    webhook->threads = mine;
+    (void)pthread_mutex_unlock(&webhook->lock);
     return mine;
 }
 
@@ -168,11 +189,14 @@ static struct pay_webhook_thread *my_thread(struct pay_webhook *webhook)
 
 static void give(struct pay_http_request *req, const struct pay_psp_answer *answer)
 {
+    char seconds[16];
+    const int len = snprintf(seconds, sizeof seconds, "%u", answer->retry_after_s);
+    const struct pay_http_header later = {PAY_STR("Retry-After"), {seconds, (size_t)len}};
     const struct pay_http_answer http = {
         .status = answer->status,
         .content_type = answer->content_type,
         .body = answer->body,
-        .headers = answer->retry_after_s > 0 ? &retry_after : NULL,
+        .headers = answer->retry_after_s > 0 ? &later : NULL,
         .header_count = answer->retry_after_s > 0 ? 1 : 0,
     };
     (void)pay_http_request_answer(req, &http); /* false: the deadline's 503 went out before. */
@@ -292,10 +316,12 @@ static enum pay_status produce_item(struct pay_webhook *webhook, struct pay_webh
     if (status != PAY_OK) {
         return status;
     }
+    struct pay_kafka_headers headers;
     const struct pay_outlet_record record = {
         .topic = webhook->ingest->topics[PAY_TOPIC_INPUTS],
         .key = callback->items.items[item].partition_key,
         .value = pay_buf_bytes(&mine->desk.value),
+        .headers = pay_ingest_headers(&headers, callback->traceparent),
     };
     atomic_fetch_add(&call->waiting, 1);
     status = pay_outlet_put(webhook->ingest->outlet, &record, &call->ticket, err);

@@ -5,10 +5,13 @@
 
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
 #include "common/base/banned.h"
+
+#define STORE_PAUSE_US INT64_C(1000000) /* After a failure of the database. */
 
 static bool connected(struct pay_webhook *webhook, struct pay_err *err)
 {
@@ -22,17 +25,34 @@ static bool fits(const struct pay_webhook_call *call, const struct pay_store_str
            (!call->expect.has_amount || pay_money_same(attempt->amount, call->expect.amount));
 }
 
+/* One that hangs may cost one callback its time, not those behind it, nor one that waited long. */
+static bool may_ask(const struct pay_webhook *webhook, const struct pay_webhook_call *call)
+{
+    return pay_clock_mono_us() >= webhook->store_due_us &&
+           pay_clock_wall_us() - call->received_at_us < PAY_WEBHOOK_ANSWER_MS * INT64_C(500);
+}
+
+static bool read_attempt(struct pay_webhook *webhook, const struct pay_webhook_call *call,
+                         struct pay_store_strict *attempt)
+{
+    struct pay_err err = {.status = PAY_OK};
+    if (connected(webhook, &err) &&
+        pay_store_strict_read(webhook->store, pay_str_of(call->expect.request_no), attempt, &err) ==
+            PAY_OK) {
+        return true;
+    }
+    webhook->store_due_us = pay_clock_mono_us() + STORE_PAUSE_US;
+    pay_log(PAY_LOG_WARN, "strict_falls_back", PAY_F_STR("psp_account", call->account),
+            PAY_F_ERR(&err));
+    return false;
+}
+
 /* If the database does not answer in time the answer falls back to custody. */
 static enum pay_psp_outcome strict_outcome(struct pay_webhook *webhook,
                                            const struct pay_webhook_call *call)
 {
-    struct pay_err err = {.status = PAY_OK};
     struct pay_store_strict attempt = {.found = false};
-    if (!connected(webhook, &err) ||
-        pay_store_strict_read(webhook->store, pay_str_of(call->expect.request_no), &attempt,
-                              &err) != PAY_OK) {
-        pay_log(PAY_LOG_WARN, "strict_falls_back", PAY_F_STR("psp_account", call->account),
-                PAY_F_ERR(&err));
+    if (!may_ask(webhook, call) || !read_attempt(webhook, call, &attempt)) {
         pay_metric_add(webhook->ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"strict"}, 1);
         return PAY_PSP_DURABLE;
     }

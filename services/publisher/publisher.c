@@ -257,7 +257,10 @@ static void finish(struct pay_publisher *pub)
 
 enum pay_status pay_publisher_run(struct pay_service *svc, struct pay_err *err)
 {
-    struct pay_publisher pub = {.svc = svc, .cfg = &pay_publisher_settings, .settled_id = -1};
+    static struct pay_publisher pub; /* Outlives the checks that /readyz calls. */
+    pub.svc = svc;
+    pub.cfg = &pay_publisher_settings;
+    pub.settled_id = -1;
     struct pay_health_loop *loop = pay_service_loop(svc, "relay");
     enum pay_status status = start(&pub, loop, err);
     while (status == PAY_OK && pay_service_mode(svc) == PAY_SERVICE_RUNNING) {

@@ -272,7 +272,9 @@ static void finish(struct pay_recovery *rec)
 
 enum pay_status pay_recovery_run(struct pay_service *svc, struct pay_err *err)
 {
-    struct pay_recovery rec = {.svc = svc, .cfg = &pay_recovery_settings};
+    static struct pay_recovery rec; /* Outlives the checks that /readyz calls. */
+    rec.svc = svc;
+    rec.cfg = &pay_recovery_settings;
     atomic_store(&rec.kafka_ok, true);
     struct pay_health_loop *loop = pay_service_loop(svc, "deadlines");
     enum pay_status status = start(&rec, err);

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of single services share: a server that goes away and comes back, and Kafka's partitioner."""
+"""What the tests of single services share: a server that goes away and comes back, Kafka's partitioner, sealed bytes
+and a PSP's callbacks, each made here and not by payfact's code."""
 
+import ctypes
+import ctypes.util
+import hashlib
+import hmac
+import json
 import socket
 import threading
+import time
+import uuid
 
 import psycopg2.extensions
 
@@ -123,3 +131,72 @@ def database_proxy(stack, role):
 
 def metric_is(service, wanted, name, **labels):
     return lambda: service.metric(name, **labels) == wanted
+
+
+# ---- sealed bytes, opened without payfact's code
+
+_crypto = ctypes.CDLL(ctypes.util.find_library("crypto"))
+for _name in ("EVP_CIPHER_CTX_new", "EVP_aes_256_gcm"):
+    getattr(_crypto, _name).restype = ctypes.c_void_p
+GCM_SET_TAG = 0x11
+
+
+def open_sealed(stack, key_id, bound_to, sealed):
+    """AES-256-GCM under the stack's keyring: nonce, ciphertext, tag. AssertionError when it is not sealed so."""
+    lines = (stack.dir / "secrets" / "keyring").read_text().split("\n")
+    keys = {words[1]: bytes.fromhex(words[2]) for words in map(str.split, lines) if len(words) == 3}
+    nonce, text, tag = sealed[:12], sealed[12:-16], sealed[-16:]
+    context = ctypes.c_void_p(_crypto.EVP_CIPHER_CTX_new())
+    out, length, aad = ctypes.create_string_buffer(len(text) + 16), ctypes.c_int(), bound_to.encode()
+    steps = [
+        _crypto.EVP_DecryptInit_ex(context, ctypes.c_void_p(_crypto.EVP_aes_256_gcm()), None, keys[key_id], nonce),
+        _crypto.EVP_DecryptUpdate(context, None, ctypes.byref(length), aad, len(aad)),
+        _crypto.EVP_DecryptUpdate(context, out, ctypes.byref(length), text, len(text)),
+        _crypto.EVP_CIPHER_CTX_ctrl(context, GCM_SET_TAG, 16, tag),
+        _crypto.EVP_DecryptFinal_ex(context, ctypes.create_string_buffer(16), ctypes.byref(length)),
+    ]
+    _crypto.EVP_CIPHER_CTX_free(context)
+    assert steps == [1] * 5, f"not sealed for {bound_to}: {steps}"
+    return out.raw[: len(text)]
+
+
+# ---- Stripe's callbacks, made and signed here
+
+SECRETS = ("4242424242424242", "pi_secret_of_the_customer", "buyer@example.com")  # must be found nowhere but sealed
+
+
+def stripe_event(payment_id, kind="payment_intent.succeeded", amount=2599, event_id=None, **changes):
+    """The bytes of an event about the first attempt of a payment, with things that may not leave it."""
+    intent = {
+        "id": "pi_3T" + payment_id[-20:],
+        "object": "payment_intent",
+        "amount": amount,
+        "amount_received": amount,
+        "currency": "eur",
+        "capture_method": "automatic",
+        "client_secret": SECRETS[1],
+        "livemode": False,
+        "metadata": {"order_id": payment_id + "A01"},
+        "receipt_email": SECRETS[2],
+        "description": "card " + SECRETS[0],
+        "status": "succeeded",
+        **changes,
+    }
+    event = {
+        "id": event_id or "evt_3T" + uuid.uuid4().hex,
+        "object": "event",
+        "api_version": "2024-06-20",
+        "created": int(time.time()),
+        "data": {"object": intent},
+        "livemode": False,
+        "pending_webhooks": 1,
+        "request": {"id": None, "idempotency_key": None},
+        "type": kind,
+    }
+    return json.dumps(event, indent=2).encode()
+
+
+def stripe_signature(secret, body, at=None):
+    at = int(time.time()) if at is None else at
+    mac = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={at},v1={mac}"

@@ -48,8 +48,14 @@ static enum pay_status push(struct pay_psp_queue *queue, const struct pay_accoun
                                     .kind = kind,
                                     .method = PAY_STR("card"),
                                     .not_after_us = NEVER_US};
-    const struct pay_bytes value = {(const uint8_t *)id, strlen(id)};
-    return pay_psp_queue_push(queue, account, &job, value, (struct pay_psp_place){0, offset}, &err);
+    const struct pay_kafka_header headers[] = {{"traceparent", {(const uint8_t *)"t", 1}},
+                                               {"null", {NULL, 0}}};
+    const struct pay_psp_record record = {.place = {0, offset},
+                                          .key = {(const uint8_t *)"key", 3},
+                                          .value = {(const uint8_t *)id, strlen(id)},
+                                          .headers = headers,
+                                          .header_count = 2};
+    return pay_psp_queue_push(queue, account, &job, &record, &err);
 }
 
 static int64_t committed(struct pay_psp_queue *queue)
@@ -65,6 +71,13 @@ static void a_task_carries_its_bytes(void **state)
     struct pay_psp_task *task = pay_psp_queue_take(queue);
     assert_string_equal(task->job_id, "A");
     assert_int_equal(task->value.len, 1);
+    assert_memory_equal(task->value.ptr, "A", 1);
+    assert_memory_equal(task->key.ptr, "key", 3);
+    assert_int_equal(task->header_count, 2);
+    assert_string_equal(task->headers[0].name, "traceparent");
+    assert_memory_equal(task->headers[0].value.ptr, "t", 1);
+    assert_string_equal(task->headers[1].name, "null");
+    assert_null(task->headers[1].value.ptr);
     assert_true(task->is_money);
     assert_false(task->shed);
     pay_psp_queue_done(queue, task, false);
@@ -160,6 +173,70 @@ static void a_second_copy_of_a_running_job_is_dropped(void **state)
     assert_int_equal(committed(queue), 3);
 }
 
+static void a_copy_from_the_same_place_is_not_done_before_the_first(void **state)
+{
+    struct pay_psp_queue *queue = *state;
+    assert_int_equal(push(queue, &acme, PAY_JOB_SUBMIT, "A", 5), PAY_OK);
+    struct pay_psp_task *a = pay_psp_queue_take(queue);
+    pay_psp_queue_forget(queue, 0); /* The partition went and came back: it is read again. */
+    assert_int_equal(push(queue, &acme, PAY_JOB_SUBMIT, "A", 5), PAY_OK);
+    assert_int_equal(push(queue, &acme, PAY_JOB_SUBMIT, "B", 6), PAY_OK);
+    pay_psp_queue_done(queue, pay_psp_queue_take(queue), false);
+    assert_int_equal(committed(queue), -1);
+    pay_psp_queue_done(queue, a, true); /* It could not be finished: nor is its copy. */
+    assert_int_equal(committed(queue), -1);
+}
+
+static void a_lane_leaves_workers_to_the_others(void **state)
+{
+    (void)state;
+    static const struct pay_account sick = {
+        .psp = {.id = "sick"}, .calls_per_s = 100000, .in_flight = 100, .queued = 100};
+    static const struct pay_account well = {
+        .psp = {.id = "well"}, .calls_per_s = 100000, .in_flight = 100, .queued = 100};
+    const struct pay_psp_queue_options options = {.tasks_max = 100,
+                                                  .workers = 8,
+                                                  .breaker_failures = 100,
+                                                  .breaker_open_us = NEVER_US,
+                                                  .retries_per_min = 1};
+    struct pay_psp_queue *queue = pay_psp_queue_new(&options);
+    struct pay_psp_task *tasks[8];
+    char id[3] = "S0";
+    assert_int_equal(push(queue, &well, PAY_JOB_SUBMIT, "W0", 0), PAY_OK);
+    pay_psp_queue_done(queue, pay_psp_queue_take(queue), false);
+    for (int i = 0; i < 8; i++, id[1]++) {
+        assert_int_equal(push(queue, &sick, PAY_JOB_SUBMIT, id, i + 1), PAY_OK);
+    }
+    for (int i = 0; i < 6; i++) {
+        tasks[i] = pay_psp_queue_take(queue);
+        assert_int_equal(tasks[i]->job_id[0], 'S');
+    }
+    /* Two of eight are left for another. */
+    assert_int_equal(push(queue, &well, PAY_JOB_SUBMIT, "W1", 9), PAY_OK);
+    assert_int_equal(push(queue, &well, PAY_JOB_SUBMIT, "W2", 10), PAY_OK);
+    for (int i = 6; i < 8; i++) {
+        tasks[i] = pay_psp_queue_take(queue);
+        assert_int_equal(tasks[i]->job_id[0], 'W');
+    }
+    for (int i = 0; i < 8; i++) {
+        pay_psp_queue_done(queue, tasks[i], false);
+    }
+    assert_null(pay_psp_queue_free(queue));
+}
+
+static void new_limits_count_at_once(void **state)
+{
+    struct pay_psp_queue *queue = *state;
+    const struct pay_account narrow = {
+        .psp = {.id = "acme"}, .calls_per_s = 100000, .in_flight = 2, .queued = 0};
+    assert_int_equal(push(queue, &acme, PAY_JOB_SUBMIT, "A", 0), PAY_OK);
+    assert_int_equal(push(queue, &narrow, PAY_JOB_SUBMIT, "B", 1), PAY_OK);
+    struct pay_psp_task *b = pay_psp_queue_take(queue);
+    assert_string_equal(b->job_id, "B");
+    assert_true(b->shed);
+    pay_psp_queue_done(queue, b, false);
+}
+
 static void retries_have_a_budget(void **state)
 {
     struct pay_psp_queue *queue = *state;
@@ -178,10 +255,8 @@ static void a_late_query_is_dropped_without_a_call(void **state)
                                     .kind = PAY_JOB_QUERY,
                                     .method = PAY_STR("card"),
                                     .not_after_us = 1};
-    assert_int_equal(pay_psp_queue_push(queue, &acme, &job,
-                                        (struct pay_bytes){(const uint8_t *)"", 0},
-                                        (struct pay_psp_place){0, 0}, &err),
-                     PAY_OK);
+    const struct pay_psp_record record = {.place = {0, 0}};
+    assert_int_equal(pay_psp_queue_push(queue, &acme, &job, &record, &err), PAY_OK);
     struct pay_psp_task *task = pay_psp_queue_take(queue);
     assert_true(task->shed);
     pay_psp_queue_done(queue, task, false);
@@ -245,6 +320,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_open_breaker_fails_money_fast_and_holds_queries, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_second_copy_of_a_running_job_is_dropped, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_copy_from_the_same_place_is_not_done_before_the_first,
+                                        setup, teardown),
+        cmocka_unit_test(a_lane_leaves_workers_to_the_others),
+        cmocka_unit_test_setup_teardown(new_limits_count_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(retries_have_a_budget, setup, teardown),
         cmocka_unit_test_setup_teardown(a_late_query_is_dropped_without_a_call, setup, teardown),
         cmocka_unit_test_setup_teardown(the_whole_is_bounded, setup, teardown),
