@@ -10,6 +10,9 @@
 #include "common/base/buf.h"
 #include "common/base/file.h"
 
+/* The environment and the process are touched by the test's own thread only. */
+/* NOLINTBEGIN(concurrency-mt-unsafe) */
+
 #define MIGRATIONS_MAX 64
 
 static void fail(const char *what, const struct pay_err *err)
@@ -78,7 +81,7 @@ static void migrate(struct pay_pg *pg)
         pay_buf_free(&sql);
         free(entries[i]);
     }
-    free(entries);
+    free((void *)entries);
     if (count < 1) {
         (void)fprintf(stderr, "testdb: no migrations in %s\n", dir);
         exit(1);
@@ -160,3 +163,5 @@ const char *pay_testdb_text(struct pay_testdb *db, const char *sql)
     (void)pay_pg_result_free(result);
     return text;
 }
+
+/* NOLINTEND(concurrency-mt-unsafe) */

@@ -20,6 +20,9 @@
 #include "common/core/id.h"
 #include "tests/integration/processor/world.h"
 
+/* The environment and the process are touched by the test's own thread only. */
+/* NOLINTBEGIN(concurrency-mt-unsafe) */
+
 #define P payment_id(0)
 #define DEADLINE_US INT64_C(20000000)
 
@@ -918,3 +921,5 @@ int main(void)
     };
     return cmocka_run_group_tests_name("integration.processor", tests, NULL, NULL);
 }
+
+/* NOLINTEND(concurrency-mt-unsafe) */

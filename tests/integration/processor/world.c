@@ -17,6 +17,9 @@
 #include "common/contracts/keys.h"
 #include "common/core/id.h"
 
+/* The environment and the process are touched by the test's own thread only. */
+/* NOLINTBEGIN(concurrency-mt-unsafe) */
+
 static const char accounts_text[] =
     "{\"version\": 1, \"merchants\": [{\"id\": \"acme\","
     " \"limits\": {\"commands_per_s\": 200, \"amount_max_minor\": {\"EUR\": 1000000}},"
@@ -360,3 +363,5 @@ const char *published(struct world *world)
                     " 'payfact.', ''), ' ' ORDER BY id) FROM payfact.payment_outbox"
                     " WHERE topic = 'events'");
 }
+
+/* NOLINTEND(concurrency-mt-unsafe) */
