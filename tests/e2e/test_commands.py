@@ -100,7 +100,7 @@ def test_another_merchants_payment_is_out_of_reach(stack):
         record = stack.rival.command("CANCEL_PAYMENT", merchant, payment, {"reason_code": "CUSTOMER_LEFT"})
         stack.rival.send(record)
         (refused,) = wait_answers(stack, record["command_id"])
-        assert (refused["type"], refused["reason_code"], refused["sequence"]) == ("CommandRejected", reason, 0)
+        assert (refused["type"], refused["reason_code"]) == ("CommandRejected", reason)
     # Our account in its own payment looks the same as one that does not exist.
     route = {"psp": "stripe", "psp_account": ACCOUNT_A, "method": "card", "failover_on_not_found": False}
     record, _ = stack.rival.create_payment(new_payment_id(), "rival", 100, "EUR", [route])
@@ -122,7 +122,7 @@ def test_what_is_not_rightly_signed_is_kept_apart(stack):
     stack.upstream.send(record, key_id="nobody")
     stack.upstream.send(record, key=new_payment_id())
     dead = wait_for("three dead letters", lambda: len(stack.records("dlq")) == 3 and stack.records("dlq"))
-    assert all(letter["record"]["original_topic"] == stack.topic_name("commands") for letter in dead)
+    assert all(letter["record"]["topic"] == stack.topic_name("commands") for letter in dead)
     assert len({letter["record"]["reason_code"] for letter in dead}) == 3
     stack.idle()
     assert answers_to(stack, record["command_id"]) == []
