@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/property/explorer/world.h"
+
+#define BIT(object) (1U << (object))
+
+/* Asked by our number, closed by our number, paid on a page (WeChat Pay, Alipay). */
+const struct xp_kind xp_kind_qr = {
+    .name = "qr",
+    .can_cancel = true,
+    .by_number = true,
+    .expires = true,
+    .creates = BIT(XP_ACTION) | BIT(XP_REFUSED),
+    .moves = {[XP_ACTION] = BIT(XP_CHARGED)},
+};
+
+/* Answers at once or later, declines without giving up the object, learned of by replay (Stripe). */
+const struct xp_kind xp_kind_card = {
+    .name = "card",
+    .can_cancel = true,
+    .by_search = true,
+    .replays = true,
+    .creates = BIT(XP_CHARGED) | BIT(XP_PROCESSING) | BIT(XP_ACTION) | BIT(XP_DECLINED) |
+               BIT(XP_REFUSED),
+    .moves = {[XP_PROCESSING] = BIT(XP_CHARGED) | BIT(XP_DECLINED),
+              [XP_ACTION] = BIT(XP_CHARGED) | BIT(XP_PROCESSING) | BIT(XP_DECLINED),
+              [XP_DECLINED] = BIT(XP_CHARGED)},
+};
+
+const struct xp_kind xp_kind_no_cancel = {
+    .name = "no-cancel",
+    .by_number = true,
+    .expires = true,
+    .creates = BIT(XP_PROCESSING) | BIT(XP_ACTION) | BIT(XP_REFUSED),
+    .moves = {[XP_PROCESSING] = BIT(XP_CHARGED) | BIT(XP_FAILED),
+              [XP_ACTION] = BIT(XP_CHARGED)},
+};
+
+/* The customer approves, our CONFIRM moves the money, nothing cancels (PayPal orders). */
+const struct xp_kind xp_kind_confirm = {
+    .name = "confirm",
+    .confirm_moves_money = true,
+    .replays = true,
+    .expires = true,
+    .creates = BIT(XP_ACTION) | BIT(XP_REFUSED),
+    .moves = {[XP_ACTION] = BIT(XP_APPROVED), [XP_DECLINED] = BIT(XP_APPROVED)},
+};
+
+/* A direct charge without a page: a definite answer, or work (Adyen direct, bar codes). */
+const struct xp_kind xp_kind_direct = {
+    .name = "direct",
+    .can_cancel = true,
+    .by_number = true,
+    .creates = BIT(XP_CHARGED) | BIT(XP_PROCESSING) | BIT(XP_REFUSED),
+    .moves = {[XP_PROCESSING] = BIT(XP_CHARGED) | BIT(XP_FAILED)},
+};
+
+/* not_after, executed within, seen within, ... The order of the moments matters, not their size. */
+#define SHORT                                                                                      \
+    {                                                                                              \
+        .send_window = 1, .call_budget = 0, .longest = 0, .grace = 0, .answer = 1,                 \
+        .query_first = 1, .person_after = 2, .action_lifetime = 2, .cancel_retry = 1,              \
+        .failover = 3, .expires = 4                                                  \
+    }
+
+#define WORLD(a, b) .kinds = {&xp_kind_##a, &xp_kind_##b}, .times = SHORT, .not_founds_needed = 1
+#define BOTH 3 /* Routes. */
+
+const struct xp_config xp_configs[] = {
+    {.name = "direct", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_CANCEL | XP_CHANGE, .failover_on_not_found = BOTH, .waits_for_method = true},
+    {.name = "direct-start", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_START_NEXT | XP_START_FIRST, .failover_on_not_found = BOTH},
+    {.name = "direct-careful", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_START_NEXT | XP_CHANGE, .waits_for_method = true},
+    {.name = "direct-paused", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_START_NEXT | XP_CHANGE, .failover_on_not_found = BOTH, .paused = 2,
+     .waits_for_method = true},
+    {.name = "qr", WORLD(qr, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_CANCEL | XP_CHANGE, .failover_on_not_found = BOTH, .waits_for_method = true},
+    {.name = "card", WORLD(card, direct), .attempts_max = 2, .slots = 1, .commands = XP_CHANGE,
+     .failover_on_not_found = BOTH},
+    {.name = "card-cancel", WORLD(card, card), .attempts_max = 1, .slots = 1,
+     .commands = XP_CANCEL, .waits_for_method = true},
+    {.name = "no-cancel", WORLD(no_cancel, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_CANCEL, .failover_on_not_found = BOTH, .waits_for_method = true},
+    {.name = "confirm", WORLD(confirm, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_CANCEL | XP_CONTINUE, .failover_on_not_found = BOTH},
+    {.name = "late", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_CHANGE, .traits = XP_LATE_EXECUTION, .failover_on_not_found = BOTH,
+     .waits_for_method = true},
+    {.name = "second", WORLD(card, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_CHANGE, .traits = XP_SECOND_OBJECT, .waits_for_method = true},
+    {.name = "short", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+     .commands = XP_CHANGE, .traits = XP_SHORT_CHARGE, .failover_on_not_found = BOTH,
+     .waits_for_method = true},
+};
+const size_t xp_config_count = sizeof xp_configs / sizeof xp_configs[0];
