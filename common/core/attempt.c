@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/core/gate.h"
 #include "common/core/id.h"
 #include "common/core/order.h"
 
@@ -174,6 +175,9 @@ void pay_attempt_move(struct pay_turn *turn, int attempt_index, enum pay_attempt
     const bool ends_unpaid = next == PAY_ATTEMPT_FAILED || next == PAY_ATTEMPT_CANCELED;
 
     set_status(turn, attempt_index, next, certainty);
+    if (pay_attempt_is_final(next)) { /* Nothing of what is over may still be sent or repeated. */
+        pay_gate_close_all(turn, attempt_index);
+    }
     reschedule(turn, attempt_index, before);
     (void)pay_turn_record(turn, &(struct pay_record){.aggregate = PAY_AGGREGATE_ATTEMPT,
                                                      .aggregate_id = attempt->attempt_id,

@@ -665,6 +665,27 @@ static void note_7_a_second_action_has_a_confirm_of_its_own(void **state)
     assert_string_equal(world_job(w, PAY_JOB_CONFIRM)->job_id, WORLD_PAYMENT "A01.CONFIRM.2");
 }
 
+/* Whoever makes the action final closes its gates: a CONFIRM of a second approval would leave after
+ * the first had charged (found by the explorer). */
+static void gates_are_closed_with_the_attempts_end_whatever_ended_it(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    static const enum pay_event_type ends[] = {PAY_EV_ATTEMPT_SUCCEEDED, PAY_EV_ATTEMPT_FAILED,
+                                               PAY_EV_ATTEMPT_CANCELED};
+
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        start_approvable(w);
+        world_say(w, PAY_EV_ATTEMPT_APPROVED, 1, PAY_EVIDENCE_WEBHOOK);
+        world_pass_gate(w, ".SUBMIT", 1);
+        assert_int_equal(world_gate(w, ".CONFIRM.1", 1)->closed_at_us, 0);
+        world_say(w, ends[i], 1, PAY_EVIDENCE_WEBHOOK);
+        assert_true(pay_attempt_is_final(world_attempt(w, 1)->status));
+        assert_int_equal(world_gate(w, ".CONFIRM.1", 1)->closed_at_us, w->now_us);
+        assert_int_equal(world_gate(w, ".SUBMIT", 1)->closed_at_us, w->now_us);
+    }
+}
+
 static void note_7_cancel_instead_of_confirm_under_a_money_case(void **state)
 {
     (void)state;
@@ -1052,6 +1073,7 @@ int main(void)
         cmocka_unit_test(O15_late_success_after_expiry_keeps_the_order_and_needs_a_person),
         cmocka_unit_test(note_7_one_confirm_however_many_times_the_approval_is_reported),
         cmocka_unit_test(note_7_a_second_action_has_a_confirm_of_its_own),
+        cmocka_unit_test(gates_are_closed_with_the_attempts_end_whatever_ended_it),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_under_a_money_case),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_under_an_intent),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_beside_another_success),
