@@ -43,7 +43,8 @@ static void on_revoked(void *ctx, const struct pay_kafka_partition *parts, size_
 
 static enum pay_status make_consumer(struct role *role, struct pay_err *err)
 {
-    const struct pay_common_config *common = &role->ingest->cfg->common;
+    const struct pay_ingest_settings *cfg = role->ingest->cfg;
+    const struct pay_common_config *common = &cfg->common;
     const char *const topics[] = {role->ingest->topics[PAY_TOPIC_PSP_JOBS]};
     struct pay_buf group = pay_buf_make(sizeof role->group - 1);
     pay_buf_printf(&group, "%singest-psp", common->topic_prefix);
@@ -57,6 +58,8 @@ static enum pay_status make_consumer(struct role *role, struct pay_err *err)
                  .client_id = "payfact-ingest-psp",
                  .properties_file = common->kafka_properties_file},
         .group_id = role->group,
+        .instance_id = cfg->group_instance_id,
+        .session_timeout_ms = (int)cfg->session_timeout_ms,
         .topics = topics,
         .topic_count = 1,
         .on_revoked = on_revoked,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/io/kafka/kafka_consumer.h"
 
@@ -31,7 +32,8 @@ struct role {
 static enum pay_status make_consumer(struct role *role, struct pay_err *err)
 {
     const struct pay_ingest *ingest = role->desk.desk.ingest;
-    const struct pay_common_config *common = &ingest->cfg->common;
+    const struct pay_ingest_settings *cfg = ingest->cfg;
+    const struct pay_common_config *common = &cfg->common;
     const char *const topics[] = {ingest->topics[PAY_TOPIC_NOTIFICATIONS],
                                   ingest->topics[PAY_TOPIC_COMMANDS]};
     struct pay_buf group = pay_buf_make(sizeof role->group - 1);
@@ -46,6 +48,8 @@ static enum pay_status make_consumer(struct role *role, struct pay_err *err)
                  .client_id = "payfact-ingest-relay",
                  .properties_file = common->kafka_properties_file},
         .group_id = role->group,
+        .instance_id = cfg->group_instance_id,
+        .session_timeout_ms = (int)cfg->session_timeout_ms,
         .topics = topics,
         .topic_count = sizeof topics / sizeof topics[0],
     };
@@ -159,6 +163,7 @@ static enum pay_status turn(struct role *role, struct pay_err *err)
     }
     if (status == PAY_OK && count > 0) {
         status = relay_until_durable(role, msgs, count, err);
+        PAY_FAULT("after_produce_before_commit");
         if (status == PAY_OK) {
             commit(role, msgs, count);
         }

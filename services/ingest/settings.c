@@ -23,6 +23,11 @@ static const struct pay_cfg_row rows[] = {
     PAY_ROWS_KEYRING(struct pay_ingest_settings, common),
     INT("PRODUCE_TIMEOUT_MS", produce_timeout_ms, "1500", 100, 300000, "ms",
         "Kafka must acknowledge within it; kept below every PSP's answer deadline."),
+    TEXT("GROUP_INSTANCE_ID", group_instance_id, NULL,
+         "Relay, PSP: static member of the consumer group; only where the name is this process's "
+         "alone and survives its restart. Empty: a dynamic member."),
+    INT("SESSION_TIMEOUT_MS", session_timeout_ms, "45000", 6000, 300000, "ms",
+        "Relay, PSP: a member that is silent for so long is replaced."),
     TEXT("HTTP_BIND", http_bind, "127.0.0.1", "Webhook: address of the callback port."),
     INT("HTTP_PORT", http_port, "8080", 0, 65535, "",
         "Webhook: callback port; 0 takes a free one and logs it."),

@@ -9,6 +9,8 @@
 struct pay_ingest_settings {
     struct pay_common_config common;
     int64_t produce_timeout_ms;
+    char group_instance_id[PAY_CFG_TEXT_MAX];
+    int64_t session_timeout_ms;
     char http_bind[PAY_CFG_TEXT_MAX];
     int64_t http_port;
     int64_t http_threads;

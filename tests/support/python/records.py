@@ -68,7 +68,10 @@ def decode(value):
     """A record as a dict; ValueError when the frame or its schema is not known."""
     if value[:2] != b"\xc3\x01" or value[2:10] not in BY_FINGERPRINT:
         raise ValueError(f"not a single-object frame of a known schema: {value[:10].hex()}")
-    return fastavro.schemaless_reader(io.BytesIO(value[10:]), BY_FINGERPRINT[value[2:10]])
+    try:
+        return fastavro.schemaless_reader(io.BytesIO(value[10:]), BY_FINGERPRINT[value[2:10]])
+    except (IndexError, EOFError) as error:
+        raise ValueError(f"cut short: {value[:40].hex()}") from error
 
 
 class Topic:
