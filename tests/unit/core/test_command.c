@@ -549,7 +549,7 @@ static void continue_with(struct world *w, struct pay_str attempt_id)
     world_decide_command(w);
 }
 
-static void continue_confirms_once_where_the_psp_waits_for_it(void **state)
+static void D3_continue_and_approval_make_one_confirm_whichever_comes_first(void **state)
 {
     (void)state;
     struct world *w = &world;
@@ -631,7 +631,7 @@ int main(void)
         cmocka_unit_test(change_that_has_become_impossible_goes_on_as_failed),
         cmocka_unit_test(change_to_the_first_route_is_a_change_too),
         cmocka_unit_test(change_without_a_live_attempt_starts_it),
-        cmocka_unit_test(continue_confirms_once_where_the_psp_waits_for_it),
+        cmocka_unit_test(D3_continue_and_approval_make_one_confirm_whichever_comes_first),
         cmocka_unit_test(continue_asks_where_the_psp_needs_no_confirm),
         cmocka_unit_test(continue_is_refused_for_each_reason),
     };

@@ -54,6 +54,7 @@ static void send_with_a_passed_gate_is_unknown_and_asked(void **state)
     world_start(w);
     world_pass_gate(w, ".SUBMIT", 1);
     world_wait_for(w, PAY_DEADLINE_SEND, 1);
+    assert_verdict(w, APPLY, "SENT_AND_NOT_HEARD_OF");
     assert_status(w, 1, UNKNOWN);
     assert_int_equal(world_gate(w, ".SUBMIT", 1)->closed_at_us, 0);
     assert_true(world_row_due(w, PAY_DEADLINE_QUERY, 1) > 0);
@@ -159,6 +160,7 @@ static void expiry_without_a_live_attempt_expires(void **state)
     assert_verdict(w, IGNORE, "NOT_EXPIRED");
     w->now_us = w->snap.order.expires_at_us;
     world_order_due(w);
+    assert_verdict(w, APPLY, "EXPIRED");
     assert_order(w, EXPIRED);
     assert_int_equal(w->row_count, 0);
 }

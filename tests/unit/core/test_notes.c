@@ -461,6 +461,8 @@ static void note_4_a_replay_teaches_the_reference_which_is_then_asked_for(void *
         world_decide(w, PAY_EVIDENCE_QUERY); /* Whatever the producer calls it. */
         assert_status(w, 1, UNKNOWN);
         assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), i == 0 ? 1 : 0);
+        assert_int_equal(world_attempt(w, 1)->change, i == 0 ? PAY_ROW_UPDATED : PAY_ROW_SAME);
+        assert_int_equal(world_attempt(w, 1)->known_at_us, w->now_us);
     }
 }
 

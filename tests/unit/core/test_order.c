@@ -166,6 +166,8 @@ static void expiry_beside_a_live_attempt_waits_and_is_asked_again_when_it_ends(v
     assert_verdict(w, APPLY, "EXPIRY_WAITS_FOR_ATTEMPT");
     assert_order(w, PROCESSING);
     assert_true(w->snap.order.expiry_asked);
+    assert_int_equal(w->snap.order.change,
+                     PAY_ROW_UPDATED); /* Kept, though nothing is published. */
     world_say(w, PAY_EV_ATTEMPT_CANCELED, 1, PAY_EVIDENCE_WEBHOOK);
     assert_order(w, EXPIRED);
     assert_false(w->snap.order.expiry_asked);
