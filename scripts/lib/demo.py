@@ -8,10 +8,13 @@ Any difference ends the demo with status 1.
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import shlex
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 
@@ -287,6 +290,22 @@ def tell(options, teller):
             keep(teller, stack)
 
 
+@contextlib.contextmanager
+def own_folder():
+    """Everything temporary, down to the shortest-lived file, lies in one folder, which goes away with the demo."""
+    with servers.signals_held():
+        folder = tempfile.mkdtemp(prefix="payfact-demo.")
+        answer_signals()
+    try:
+        os.chmod(folder, 0o711)  # the user postgres passes through it
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        shutil.rmtree(folder)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kafka", choices=("mock", "apache"), default="mock")
@@ -294,9 +313,9 @@ def main():
     options = parser.parse_args()
     servers.WORK_PREFIX = "payfact-demo."
     teller = Teller()
-    answer_signals()
     try:
-        tell(options, teller)
+        with own_folder():
+            tell(options, teller)
     except Stopped as stopped:
         teller.line()
         teller.line("Stopped: every process has ended, the folder is gone.")

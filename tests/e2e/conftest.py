@@ -5,6 +5,8 @@ After every test: nothing is on its way, the PSP's ledger, the database and the 
 and every process ends by itself, with status 0, when it is asked to.
 """
 
+import signal
+
 import pytest
 
 from payfact_stack import Servers, Stack
@@ -54,7 +56,10 @@ def stack(servers, redis_up, request):
             made.idle()
             assert made.audit() == []
         raise_for_fallen(made)
-        codes = {name: service.stop() for name, service in made.services.items() if service.alive()}
+        running = {name: service for name, service in made.services.items() if service.alive()}
+        for service in running.values():
+            service.signal(signal.SIGTERM)  # all at once, as a deployment goes down
+        codes = {name: service.stop() for name, service in running.items()}
         assert set(codes.values()) <= {0}, codes
 
 

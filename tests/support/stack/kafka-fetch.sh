@@ -15,6 +15,6 @@ flock 9
 say "fetching the broker's jars (once, about 55 MB)"
 rm -rf "$out"
 mkdir -p "$out"
-mvn -B -q -f "$STACK_HERE/kafka-pom.xml" dependency:copy-dependencies -DincludeScope=runtime "-DoutputDirectory=$out"
+MAVEN_OPTS="${MAVEN_OPTS:-} -XX:-UsePerfData" mvn -B -q -f "$STACK_HERE/kafka-pom.xml" dependency:copy-dependencies -DincludeScope=runtime "-DoutputDirectory=$out"
 cp "$STACK_HERE/kafka-pom.xml" "$out/.complete"
 say "$(find "$out" -name '*.jar' | wc -l) jars in $out"
