@@ -62,6 +62,7 @@ static void an_event_for_what_is_not_there_yet_is_an_orphan(void **state)
     world_event(w, PAY_EV_ATTEMPT_SUCCEEDED, 1)->merchant_request_no = PAY_STR(WORLD_PAYMENT "A02");
     world_decide(w, PAY_EVIDENCE_WEBHOOK);
     assert_true(w->out.orphan);
+    assert_verdict(w, IGNORE, "ORPHAN");
     assert_int_equal(w->out.history_count, 0);
     world_event(w, PAY_EV_ATTEMPT_SUCCEEDED, 1);
     w->snap.order.exists = false;
@@ -101,6 +102,14 @@ static void without_our_number_it_is_found_by_job_or_by_a_bound_reference(void *
     world_answers(w, ".SUBMIT", PAY_QUERY_BY_NONE, w->now_us);
     w->event.merchant_request_no = absent;
     world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_status(w, 1, SUCCEEDED);
+
+    start_bound(w);
+    world_event(w, PAY_EV_ATTEMPT_SUCCEEDED, 1)->merchant_request_no = PAY_STR(""); /* As absent. */
+    refer(w, PAY_REF_CHARGE, NULL, "ch_9");
+    w->event.references[1] = (struct pay_reference){PAY_REF_INTENT, PAY_STR("pi_1")};
+    w->event.reference_count = 2;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
     assert_status(w, 1, SUCCEEDED);
 
     world_start(w);
@@ -270,6 +279,50 @@ static void a_second_object_neither_fails_nor_binds_the_first(void **state)
     }
 }
 
+/* The main reference decides, whatever else of the known object the event names. */
+static void another_main_reference_is_a_case_beside_a_known_charge(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (int listed = 0; listed < 2; listed++) {
+        world_start(w);
+        world_event(w, PAY_EV_ATTEMPT_PROCESSING, 1);
+        refer(w, PAY_REF_CHARGE, "pi_1", "ch_1");
+        if (listed) {
+            w->event.references[1] = (struct pay_reference){PAY_REF_INTENT, PAY_STR("pi_1")};
+            w->event.reference_count = 2;
+        }
+        world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+        assert_int_equal(w->snap.reference_count, 2);
+        world_event(w, PAY_EV_ATTEMPT_SUCCEEDED, 1);
+        refer(w, PAY_REF_CHARGE, "pi_2", "ch_1");
+        if (listed) {
+            w->event.references[1] = (struct pay_reference){PAY_REF_INTENT, PAY_STR("pi_2")};
+            w->event.reference_count = 2;
+        }
+        world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+        assert_verdict(w, NEEDS_RECONCILIATION, "UNEXPECTED_REFERENCE");
+    }
+}
+
+static void a_main_reference_learned_later_is_no_surprise_beside_a_known_charge(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_event(w, PAY_EV_ATTEMPT_PROCESSING, 1);
+    refer(w, PAY_REF_CHARGE, NULL, "ch_1");
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    world_event(w, PAY_EV_ATTEMPT_SUCCEEDED, 1);
+    refer(w, PAY_REF_INTENT, "pi_1", "pi_1");
+    w->event.references[1] = (struct pay_reference){PAY_REF_CHARGE, PAY_STR("ch_1")};
+    w->event.reference_count = 2;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_status(w, 1, SUCCEEDED);
+}
+
 static void the_same_objects_next_try_is_believed_and_bound(void **state)
 {
     (void)state;
@@ -335,6 +388,10 @@ static void a_sibling_attempts_reference_is_a_case(void **state)
     world_decide(w, PAY_EVIDENCE_WEBHOOK);
     assert_verdict(w, NEEDS_RECONCILIATION, "UNEXPECTED_REFERENCE");
     assert_status(w, 2, CREATED);
+    world_event(w, PAY_EV_ATTEMPT_SUCCEEDED, 2);
+    refer(w, PAY_REF_INTENT, NULL, "pi_1");
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, NEEDS_RECONCILIATION, "UNEXPECTED_REFERENCE");
 }
 
 static void a_reference_that_does_not_fit_is_not_bound(void **state)
@@ -367,6 +424,7 @@ static void a_failed_query_counts_and_touches_no_state(void **state)
         assert_verdict(w, IGNORE, "QUERY_FAILED");
         assert_int_equal(world_attempt(w, 1)->status, s);
         assert_int_equal(world_attempt(w, 1)->query_count, 1);
+        assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_UPDATED);
         assert_int_equal(w->out.effect_count, 0); /* The state's own row asks next. */
     }
 }
@@ -380,6 +438,7 @@ static void a_refused_cancel_is_a_reason_to_ask_now(void **state)
         world_start_manual(w);
         world_put(w, 1, (enum pay_attempt_status)s);
         world_say(w, PAY_EV_CANCEL_REFUSED, 1, PAY_EVIDENCE_SYNC_RESPONSE);
+        assert_verdict(w, IGNORE, "CANCEL_REFUSED");
         assert_int_equal(world_attempt(w, 1)->status, s);
         assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), s == PAY_ATTEMPT_SUCCEEDED ? 0 : 1);
     }
@@ -454,6 +513,8 @@ int main(void)
         cmocka_unit_test(with_manual_capture_the_capture_of_the_whole_is_the_success),
         cmocka_unit_test(a_second_object_under_our_number_is_a_case),
         cmocka_unit_test(a_second_object_neither_fails_nor_binds_the_first),
+        cmocka_unit_test(another_main_reference_is_a_case_beside_a_known_charge),
+        cmocka_unit_test(a_main_reference_learned_later_is_no_surprise_beside_a_known_charge),
         cmocka_unit_test(the_same_objects_next_try_is_believed_and_bound),
         cmocka_unit_test(a_charge_of_the_known_intent_is_no_surprise),
         cmocka_unit_test(a_charge_of_nothing_known_is_a_case),

@@ -42,6 +42,7 @@ static void send_closes_an_unsent_gate_and_goes_on(void **state)
     world_wait_for(w, PAY_DEADLINE_SEND, 1);
     assert_verdict(w, APPLY, "NOT_SENT");
     assert_status(w, 1, FAILED);
+    assert_int_equal(world_attempt(w, 1)->failure_class, PAY_FAILURE_NOT_SENT);
     assert_true(world_gate(w, ".SUBMIT", 1)->closed_at_us != 0);
     assert_int_equal(w->snap.attempt_count, 2);
 }

@@ -82,6 +82,7 @@ static void note_2_as_many_in_a_row_as_the_psp_needs_then_failed(void **state)
     assert_verdict(w, IGNORE, "NOT_FOUND_COUNTED");
     assert_status(w, 1, UNKNOWN);
     assert_int_equal(world_attempt(w, 1)->not_found_count, 1);
+    assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_UPDATED);
     world_not_found(w, 1, after_us + 2);
     assert_verdict(w, APPLY, "PSP_NOT_FOUND");
     assert_status(w, 1, FAILED);
@@ -336,6 +337,46 @@ static void note_3_where_the_psp_cannot_cancel_unpaid_after_its_expiry_closes(vo
         world_answers(w, ".QUERY.1", PAY_QUERY_BY_REQUEST_NUMBER, expiry_us + 1);
         world_decide(w, PAY_EVIDENCE_QUERY);
         assert_status(w, 1, CANCELED);
+    }
+}
+
+static void note_3_only_an_open_attempt_is_closed_by_the_psps_expiry(void **state)
+{
+    (void)state;
+    static const enum pay_attempt_status closes[] = {PAY_ATTEMPT_SUBMITTED, PAY_ATTEMPT_PROCESSING,
+                                                     PAY_ATTEMPT_REQUIRES_ACTION,
+                                                     PAY_ATTEMPT_UNKNOWN};
+    for (int s = PAY_ATTEMPT_SUBMITTED; s < PAY_ATTEMPT_STATUS_COUNT; s++) {
+        struct world *w = &world;
+        bool does_close = false;
+        for (size_t i = 0; i < sizeof closes / sizeof closes[0]; i++) {
+            does_close |= closes[i] == (enum pay_attempt_status)s;
+        }
+        world_start_manual(w);
+        set_traits(w, 0, false, false);
+        world_put(w, 1, (enum pay_attempt_status)s);
+        world_event(w, PAY_EV_ATTEMPT_ACTION_REQUIRED, 1);
+        world_answers(w, ".QUERY.1", PAY_QUERY_BY_REQUEST_NUMBER,
+                      world_attempt(w, 1)->psp_expires_at_us + WORLD_GRACE + 1);
+        world_decide(w, PAY_EVIDENCE_QUERY);
+        assert_int_equal(world_attempt(w, 1)->status, does_close ? PAY_ATTEMPT_CANCELED : s);
+    }
+}
+
+static void note_3_a_canceled_object_that_is_named_is_known_from_then_on(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    start_unknown(w);
+    for (int i = 0; i < 2; i++) {
+        world_event(w, PAY_EV_ATTEMPT_CANCELED, 1);
+        world_answers(w, ".QUERY.1", PAY_QUERY_BY_REQUEST_NUMBER, w->now_us - SECOND);
+        refer(w, PAY_REF_INTENT, "pi_1");
+        world_decide(w, PAY_EVIDENCE_QUERY);
+        assert_int_equal(world_attempt(w, 1)->status,
+                         i == 0 ? PAY_ATTEMPT_UNKNOWN : PAY_ATTEMPT_CANCELED);
+        w->now_us += 10 * SECOND;
     }
 }
 
@@ -594,6 +635,7 @@ static void note_6_a_late_authorization_is_voided_and_a_case(void **state)
     assert_status(w, 1, FAILED);
     assert_non_null(world_case(w, PAY_CASE_LATE_AUTHORIZATION));
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 1);
+    assert_string_equal(world_job(w, PAY_JOB_CANCEL)->reason_code, "DEADLINE");
     world_say(w, PAY_EV_ATTEMPT_AUTHORIZED, 1, PAY_EVIDENCE_WEBHOOK);
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 0);
 }
@@ -850,9 +892,11 @@ static void note_8_with_a_page_open_it_stays_payable(void **state)
     world_start(w);
     world_put(w, 1, PAY_ATTEMPT_REQUIRES_ACTION);
     w->snap.order.failover_until_us = w->now_us; /* The route would not go on. */
-    world_say(w, PAY_EV_ATTEMPT_DECLINED, 1, PAY_EVIDENCE_WEBHOOK);
+    world_event(w, PAY_EV_ATTEMPT_DECLINED, 1)->failure_class = PAY_FAILURE_INSUFFICIENT_FUNDS;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
     assert_status(w, 1, REQUIRES_ACTION);
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 0);
+    assert_int_equal(world_attempt(w, 1)->failure_class, PAY_FAILURE_INSUFFICIENT_FUNDS);
     w->now_us = world_attempt(w, 1)->action_expires_at_us; /* Decided after the deadline. */
     world_say(w, PAY_EV_ATTEMPT_DECLINED, 1, PAY_EVIDENCE_WEBHOOK);
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 1);
@@ -888,6 +932,7 @@ static void O1_O3_a_late_decline_of_a_first_try_neither_fails_nor_cancels_what_i
         assert_status(w, 1, SUCCEEDED);
         assert_order(w, SUCCEEDED);
         assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 0);
+        assert_int_equal(world_attempt(w, 1)->failure_class, PAY_FAILURE_NONE);
         assert_null(world_case(w, PAY_CASE_CONTRADICTION));
     }
 }
@@ -1010,6 +1055,9 @@ static void note_12_a_reversal_is_booked_published_and_a_case(void **state)
     assert_order(w, SUCCEEDED);
     assert_int_equal(world_attempt(w, 1)->amounts.withdrawn, 4000);
     assert_int_equal(world_attempt(w, 1)->amounts.captured, WORLD_AMOUNT);
+    assert_true(world_attempt(w, 1)->amounts_changed);
+    assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_UPDATED);
+    assert_string_equal(world_attempt(w, 1)->last_accepted_event_id, w->cause);
     assert_int_equal(world_fact(w, PAY_FACT_CAPTURE_REVERSED)->amount.amount_minor, 4000);
     assert_non_null(world_case(w, PAY_CASE_CAPTURE_REVERSED));
 
@@ -1033,6 +1081,9 @@ static void note_12_a_reversal_without_an_amount_or_of_too_much_is_refused(void 
     world_event(w, PAY_EV_ATTEMPT_REVERSED, 1)->has_amount = false;
     world_decide(w, PAY_EVIDENCE_WEBHOOK);
     assert_verdict(w, REJECT, "AMOUNT_MISSING");
+    world_event(w, PAY_EV_ATTEMPT_REVERSED, 1)->amount.amount_minor = 0;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, REJECT, "AMOUNT_MISMATCH");
     world_attempt(w, 1)->amounts.withdrawn = INT64_MAX;
     world_say(w, PAY_EV_ATTEMPT_REVERSED, 1, PAY_EVIDENCE_WEBHOOK);
     assert_verdict(w, REJECT, "AMOUNT_OVERFLOW");
@@ -1058,6 +1109,8 @@ int main(void)
             note_3_canceled_by_a_query_asked_before_the_attempt_was_known_is_a_not_found),
         cmocka_unit_test(note_3_canceled_by_a_cancel_of_what_is_not_known_is_a_not_found),
         cmocka_unit_test(note_3_where_the_psp_cannot_cancel_unpaid_after_its_expiry_closes),
+        cmocka_unit_test(note_3_only_an_open_attempt_is_closed_by_the_psps_expiry),
+        cmocka_unit_test(note_3_a_canceled_object_that_is_named_is_known_from_then_on),
         cmocka_unit_test(note_3_the_psps_expiry_long_past_without_an_answer_becomes_a_case),
         cmocka_unit_test(note_3_neither_cancel_nor_expiry_stays_blocking_and_becomes_a_case),
         cmocka_unit_test(note_3_a_cancel_that_never_takes_becomes_a_case),

@@ -100,6 +100,9 @@ static void an_action_announced_by_a_callback_goes_out_when_our_answer_brings_it
         world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
         assert_int_equal(world_attempt(w, 1)->action_no, 1);
         assert_int_equal(world_count_facts(w, PAY_FACT_PAYMENT_ACTION_REQUIRED), i == 0 ? 1 : 0);
+        assert_true(i > 0 || world_fact(w, PAY_FACT_PAYMENT_ACTION_REQUIRED)->has_action);
+        assert_true(i > 0 ||
+                    world_row_due(w, PAY_DEADLINE_ACTION, 1) == w->now_us + WORLD_ACTION_LIFETIME);
     }
 }
 
