@@ -5,8 +5,6 @@ After every test: nothing is on its way, the PSP's ledger, the database and the 
 and every process ends by itself, with status 0, when it is asked to.
 """
 
-import signal
-
 import pytest
 
 from payfact_stack import Servers, Stack
@@ -58,7 +56,7 @@ def stack(servers, redis_up, request):
         raise_for_fallen(made)
         running = {name: service for name, service in made.services.items() if service.alive()}
         for service in running.values():
-            service.signal(signal.SIGTERM)  # all at once, as a deployment goes down
+            service.ask_to_stop()  # all at once, as a deployment goes down
         codes = {name: service.stop() for name, service in running.items()}
         assert set(codes.values()) <= {0}, codes
 

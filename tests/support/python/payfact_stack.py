@@ -228,6 +228,8 @@ class Stack:
         if kind and issubclass(kind, Exception):  # not when somebody pressed Ctrl-C
             for service in self.services.values():
                 print(f"---- {service.name}:\n{service.tail(15)}", file=sys.stderr)
+        for service in self.services.values():
+            service.ask_to_stop()
         problems = []
         for reader in (*self._topics.values(), *self._groups.values()):
             reader.close()

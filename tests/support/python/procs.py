@@ -59,11 +59,11 @@ class Process:
         self.name, self.argv, self.env = name, [str(a) for a in argv], env
         self.log = pathlib.Path(log_dir) / f"{name}.log"
         self._popen = None
-        self._was_killed = False
+        self._was_killed = self._was_asked = False
 
     def start(self, stdout=None):
         assert not self.alive(), f"{self.name} is running already"
-        self._was_killed = False
+        self._was_killed = self._was_asked = False
         with self.log.open("ab") as log:
             self._popen = subprocess.Popen(
                 self.argv, env=self.env, stdin=subprocess.DEVNULL, stdout=stdout or log, stderr=log,
@@ -91,12 +91,18 @@ class Process:
         if self.alive():
             self._popen.send_signal(number)
 
+    def ask_to_stop(self):
+        """SIGTERM, once: a second one would end it at once. stop() waits for it."""
+        if not self._was_asked:
+            self._was_asked = True
+            self.signal(signal.SIGTERM)
+            self.signal(signal.SIGCONT)  # a test may have frozen it
+
     def stop(self, limit_s=STOP_S):
         """SIGTERM; returns the exit status. AssertionError when it had to be killed."""
         if self._popen is None:
             return None
-        self.signal(signal.SIGTERM)
-        self.signal(signal.SIGCONT)  # a test may have frozen it
+        self.ask_to_stop()
         try:
             return self._popen.wait(limit_s * SCALE)
         except subprocess.TimeoutExpired:
