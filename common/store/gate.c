@@ -84,6 +84,13 @@ static const struct pay_pg_stmt save_request = {
            " replay_until = $6 WHERE job_id = $1 AND sent_by = $2 AND finished_at IS NULL",
 };
 
+/* One statement, so that a replay comes before it (then the sends differ) or not at all. */
+static const struct pay_pg_stmt end_replay = {
+    .name = "gate_end_replay",
+    .sql = "UPDATE payfact.psp_request SET replay_until = now()"
+           " WHERE job_id = $1 AND sent_by = $2 AND sends = $3",
+};
+
 static const struct pay_pg_stmt finish_gate = {
     .name = "gate_finish",
     .sql = "UPDATE payfact.psp_request SET finished_at = now(), outcome = $2, outcome_key_id = $3"
@@ -199,6 +206,17 @@ enum pay_status pay_store_gate_replay(struct pay_store *store, struct pay_str jo
 {
     pay_pg_add_text(pay_store_params(store), job_id);
     return exec_send(store, &replay_gate, ret_send_no, err);
+}
+
+enum pay_status pay_store_gate_end_replay(struct pay_store *store, struct pay_str job_id,
+                                          struct pay_str me, int send_no, bool *ret_only_send,
+                                          struct pay_err *err)
+{
+    struct pay_pg_params *params = pay_store_params(store);
+    pay_pg_add_text(params, job_id);
+    pay_pg_add_text(params, me);
+    pay_pg_add_int4(params, send_no);
+    return exec_one(store, &end_replay, ret_only_send, err);
 }
 
 enum pay_status pay_store_gate_save_request(struct pay_store *store,

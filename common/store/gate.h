@@ -82,6 +82,16 @@ PAY_MUST_CHECK enum pay_status pay_store_gate_release(struct pay_store *store,
 PAY_MUST_CHECK enum pay_status pay_store_gate_replay(struct pay_store *store, struct pay_str job_id,
                                                      int *ret_send_no, struct pay_err *err);
 
+/**
+ * @brief Before a definite no is believed: is our send the only one, and may no replay follow it?
+ * @param ret_only_send true: so it is, from now on for ever; false: a replay was sent, or the gate
+ * is not ours.
+ */
+PAY_MUST_CHECK enum pay_status pay_store_gate_end_replay(struct pay_store *store,
+                                                         struct pay_str job_id, struct pay_str me,
+                                                         int send_no, bool *ret_only_send,
+                                                         struct pay_err *err);
+
 /** The request as it is sent, without credentials, sealed, for IDEMPOTENT_REPLAY. */
 struct pay_store_gate_request {
     struct pay_str job_id;

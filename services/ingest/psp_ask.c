@@ -32,8 +32,8 @@ static enum pay_status read_about(struct pay_psp_worker *worker, const struct pa
 }
 
 static enum pay_status conclude(struct pay_psp_worker *worker, const struct pay_psp_work *work,
-                                const struct pay_psp_request_job *as,
-                                const struct pay_psp_call *call, struct pay_err *err)
+                                const struct pay_psp_request_job *as, struct pay_psp_call *call,
+                                struct pay_err *err)
 {
     pay_psp_job_count(worker, work, pay_http_delivery_name(call->result.delivery));
     pay_psp_outcome_reset(worker);

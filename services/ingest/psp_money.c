@@ -186,26 +186,43 @@ static void finish_gate(struct pay_psp_worker *worker, const struct pay_psp_work
     }
 }
 
-/* A definite no needs that nothing else of this job is on its way when the answer is read: a replay
- * may have been sent while we waited. What cannot be read is no proof. */
-static bool still_only_send(struct pay_psp_worker *worker, const struct pay_psp_work *work,
-                            const struct gate_try *gate)
+/* A definite no needs that nothing else of this job is on its way when the answer is read, and that
+ * nothing follows: a replay of a request that was refused would be its first execution. */
+static bool is_only_send(struct pay_psp_worker *worker, const struct pay_psp_work *work,
+                         const struct gate_try *gate)
 {
     struct pay_err err = {.status = PAY_OK};
-    struct pay_store_gate_state state = {.found = false};
-    return pay_store_usable(worker->store) &&
-           pay_store_gate_read(worker->store, work->job.job_id, digest_of(gate), worker->arena,
-                               &state, &err) == PAY_OK &&
-           state.found && state.sends == gate->send_no && pay_str_eq_c(state.sent_by, gate->token);
+    bool only = false;
+    const bool asked =
+        (pay_store_usable(worker->store) || pay_store_connect(worker->store, &err) == PAY_OK) &&
+        pay_store_gate_end_replay(worker->store, work->job.job_id, pay_str_of(gate->token),
+                                  gate->send_no, &only, &err) == PAY_OK;
+    if (!asked || !only) { /* What cannot be asked is no proof. */
+        pay_log(PAY_LOG_WARN, "refusal_not_definite", PAY_F_STR("job_id", work->job.job_id.ptr),
+                PAY_F_ERR(&err));
+    }
+    return asked && only;
+}
+
+static enum pay_status read_answer(struct pay_psp_worker *worker, const struct pay_psp_work *work,
+                                   const struct gate_try *gate, struct pay_psp_call *call,
+                                   struct pay_err *err)
+{
+    pay_psp_outcome_reset(worker);
+    enum pay_status status = pay_psp_outcome_read(worker, work, &work->request_job, call, err);
+    if (status == PAY_OK && call->said_no && call->only_send && !is_only_send(worker, work, gate)) {
+        call->only_send = false;
+        pay_psp_outcome_reset(worker);
+        status = pay_psp_outcome_read(worker, work, &work->request_job, call, err);
+    }
+    return status;
 }
 
 static enum pay_status conclude(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                                 const struct gate_try *gate, struct pay_psp_call *call,
                                 struct pay_err *err)
 {
-    call->only_send = call->only_send && still_only_send(worker, work, gate);
-    pay_psp_outcome_reset(worker);
-    enum pay_status status = pay_psp_outcome_read(worker, work, &work->request_job, call, err);
+    enum pay_status status = read_answer(worker, work, gate, call, err);
     if (status != PAY_OK) { /* Too large to keep, or no memory: what is sure is that it was sent. */
         pay_log(PAY_LOG_ERROR, "answer_not_read", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_ERR(err));
@@ -281,6 +298,7 @@ static bool pause_before_retry(struct pay_psp_worker *worker, const struct pay_p
 static enum pay_status announce(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                                 const struct gate_try *gate, struct pay_err *err)
 {
+    struct pay_kafka_headers headers;
     pay_psp_outcome_reset(worker);
     enum pay_status status = pay_psp_outcome_local(worker, work, gate->send_no,
                                                    PAY_PSP_RESULT_SUBMITTED, PAY_FAILURE_NONE, err);
@@ -290,6 +308,7 @@ static enum pay_status announce(struct pay_psp_worker *worker, const struct pay_
             .topic = worker->ingest->topics[PAY_TOPIC_INPUTS],
             .key = work->job.payment_id,
             .value = {all.ptr + 4, all.len - 4},
+            .headers = pay_ingest_headers(&headers, work->job.traceparent),
         };
         status = pay_outlet_wait_put(&worker->wait, worker->ingest->outlet, &record, err);
     }

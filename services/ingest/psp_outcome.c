@@ -103,9 +103,15 @@ static enum pay_psp_delivery delivery_of(enum pay_http_delivery delivery)
     return same[delivery];
 }
 
+static bool is_no(enum pay_event_type type)
+{
+    return type == PAY_EV_ATTEMPT_FAILED || type == PAY_EV_CAPTURE_FAILED ||
+           type == PAY_EV_REFUND_FAILED;
+}
+
 enum pay_status pay_psp_outcome_read(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                                      const struct pay_psp_request_job *as,
-                                     const struct pay_psp_call *call, struct pay_err *err)
+                                     struct pay_psp_call *call, struct pay_err *err)
 {
     const struct pay_psp_header *headers = adapter_headers(worker, &call->result);
     if (headers == NULL) {
@@ -132,8 +138,10 @@ enum pay_status pay_psp_outcome_read(struct pay_psp_worker *worker, const struct
         pay_metric_add(worker->ingest->metrics[PAY_IM_ERRORS],
                        (const char *const[]){"psp_credentials"}, 1);
     }
+    call->said_no = false;
     for (size_t i = 0; status == PAY_OK && i < reading.items.count; i++) {
         const struct pay_psp_item *item = &reading.items.items[i];
+        call->said_no = call->said_no || is_no(item->event.type);
         const bool local = item->source == PAY_SOURCE_LOCAL;
         status = add_item(worker, work, item,
                           local ? (struct pay_bytes){NULL, 0} : call->result.body, err);
@@ -167,6 +175,7 @@ static size_t length_at(struct pay_bytes outcome, size_t at)
 static enum pay_status produce_once(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                                     struct pay_bytes outcome, struct pay_err *err)
 {
+    struct pay_kafka_headers headers;
     enum pay_status status = PAY_OK;
     for (size_t at = 0; status == PAY_OK && at + LENGTH_BYTES <= outcome.len;) {
         const size_t len = length_at(outcome, at);
@@ -179,6 +188,7 @@ static enum pay_status produce_once(struct pay_psp_worker *worker, const struct 
             .topic = worker->ingest->topics[PAY_TOPIC_INPUTS],
             .key = work->job.payment_id,
             .value = {outcome.ptr + at, len},
+            .headers = pay_ingest_headers(&headers, work->job.traceparent),
         };
         status = pay_outlet_wait_put(&worker->wait, worker->ingest->outlet, &record, err);
         at += len;

@@ -45,6 +45,7 @@ struct pay_psp_call {
     int send_no;
     enum pay_query_by query_by;
     bool only_send;
+    bool said_no; /**< Set by reading: a definite no is among what it means. */
     int64_t asked_at_us;
     struct pay_http_result result;
 };
@@ -86,8 +87,7 @@ void pay_psp_outcome_reset(struct pay_psp_worker *worker);
 PAY_MUST_CHECK enum pay_status pay_psp_outcome_read(struct pay_psp_worker *worker,
                                                     const struct pay_psp_work *work,
                                                     const struct pay_psp_request_job *as,
-                                                    const struct pay_psp_call *call,
-                                                    struct pay_err *err);
+                                                    struct pay_psp_call *call, struct pay_err *err);
 /** @brief Add an event of our own: SUBMITTED, NOT_SENT, UNKNOWN. @param failure why it was not
  * sent. */
 PAY_MUST_CHECK enum pay_status pay_psp_outcome_local(struct pay_psp_worker *worker,

@@ -146,6 +146,7 @@ class Call:
         self.rule = self.world.script.find("request", account, [self.req.operation], self.req.refs)
         self.row["rule"] = self.rule.id if self.rule else None
         if self.has("refuse"):
+            self.world.stopping.wait((self.rule.delay_ms + self.rule.answer_delay_ms) / 1000)
             self.answer(self.psp.refuse(self.req, self.rule.status))
         elif self.has("late"):
             self.late()

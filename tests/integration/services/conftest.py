@@ -8,3 +8,7 @@ from payfact_stack import Servers
 def servers():
     with Servers() as started:
         yield started
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "own(**options): how the Stack of this test alone is made")

@@ -7,6 +7,7 @@ import ctypes.util
 import hashlib
 import hmac
 import json
+import os
 import socket
 import threading
 import time
@@ -138,7 +139,7 @@ def metric_is(service, wanted, name, **labels):
 _crypto = ctypes.CDLL(ctypes.util.find_library("crypto"))
 for _name in ("EVP_CIPHER_CTX_new", "EVP_aes_256_gcm"):
     getattr(_crypto, _name).restype = ctypes.c_void_p
-GCM_SET_TAG = 0x11
+GCM_GET_TAG, GCM_SET_TAG = 0x10, 0x11
 
 
 def open_sealed(stack, key_id, bound_to, sealed):
@@ -158,6 +159,25 @@ def open_sealed(stack, key_id, bound_to, sealed):
     _crypto.EVP_CIPHER_CTX_free(context)
     assert steps == [1] * 5, f"not sealed for {bound_to}: {steps}"
     return out.raw[: len(text)]
+
+
+def seal(stack, bound_to, plain):
+    """(key id, sealed bytes) as ingest would have made them."""
+    lines = (stack.dir / "secrets" / "keyring").read_text().split("\n")
+    _, key_id, key = next(words for words in map(str.split, lines) if len(words) == 3 and words[0] == "current")
+    context = ctypes.c_void_p(_crypto.EVP_CIPHER_CTX_new())
+    nonce, tag, aad = os.urandom(12), ctypes.create_string_buffer(16), bound_to.encode()
+    out, length = ctypes.create_string_buffer(len(plain) + 16), ctypes.c_int()
+    steps = [
+        _crypto.EVP_EncryptInit_ex(context, ctypes.c_void_p(_crypto.EVP_aes_256_gcm()), None, bytes.fromhex(key), nonce),
+        _crypto.EVP_EncryptUpdate(context, None, ctypes.byref(length), aad, len(aad)),
+        _crypto.EVP_EncryptUpdate(context, out, ctypes.byref(length), plain, len(plain)),
+        _crypto.EVP_EncryptFinal_ex(context, ctypes.create_string_buffer(16), ctypes.byref(length)),
+        _crypto.EVP_CIPHER_CTX_ctrl(context, GCM_GET_TAG, 16, tag),
+    ]
+    _crypto.EVP_CIPHER_CTX_free(context)
+    assert steps == [1] * 5, steps
+    return key_id, nonce + out.raw[: len(plain)] + tag.raw
 
 
 # ---- Stripe's callbacks, made and signed here
