@@ -23,7 +23,7 @@
 #include "common/core/decide.h"
 
 #define XP_ATTEMPTS_MAX 3 /**< A step that would make one more is beyond the bound. */
-#define XP_CONFIRMS_MAX 3
+#define XP_CONFIRMS_MAX 2
 #define XP_SLOTS_MAX 2 /**< Query answers in flight. */
 #define XP_ROUTES 2
 #define XP_DUE_KINDS 6 /**< SEND to AUTHORIZATION. */
@@ -150,7 +150,7 @@ struct xp_config {
 };
 
 extern const struct xp_kind xp_kind_qr, xp_kind_card, xp_kind_no_cancel, xp_kind_confirm,
-    xp_kind_direct;
+    xp_kind_direct, xp_kind_instant;
 extern const struct xp_config xp_configs[];
 extern const size_t xp_config_count;
 

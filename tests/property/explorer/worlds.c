@@ -54,6 +54,14 @@ const struct xp_kind xp_kind_direct = {
     .moves = {[XP_PROCESSING] = BIT(XP_CHARGED) | BIT(XP_FAILED)},
 };
 
+/* The least that can charge: a second attempt on it is what must not happen too early. */
+const struct xp_kind xp_kind_instant = {
+    .name = "instant",
+    .can_cancel = true,
+    .by_number = true,
+    .creates = BIT(XP_CHARGED) | BIT(XP_REFUSED),
+};
+
 /* not_after, executed within, seen within, ... The order of the moments matters, not their size. */
 #define SHORT                                                                                      \
     {                                                                                              \
@@ -66,31 +74,33 @@ const struct xp_kind xp_kind_direct = {
 #define BOTH 3 /* Routes. */
 
 const struct xp_config xp_configs[] = {
-    {.name = "direct", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+    {.name = "direct", WORLD(direct, instant), .attempts_max = 2, .slots = 1,
      .commands = XP_CANCEL | XP_CHANGE, .failover_on_not_found = BOTH, .waits_for_method = true},
-    {.name = "direct-start", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+    {.name = "direct-start", WORLD(direct, instant), .attempts_max = 2, .slots = 1,
      .commands = XP_START_NEXT | XP_START_FIRST, .failover_on_not_found = BOTH},
-    {.name = "direct-careful", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+    {.name = "direct-careful", WORLD(direct, instant), .attempts_max = 2, .slots = 1,
      .commands = XP_START_NEXT | XP_CHANGE, .waits_for_method = true},
-    {.name = "direct-paused", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+    {.name = "direct-paused", WORLD(direct, instant), .attempts_max = 2, .slots = 1,
      .commands = XP_START_NEXT | XP_CHANGE, .failover_on_not_found = BOTH, .paused = 2,
      .waits_for_method = true},
-    {.name = "qr", WORLD(qr, direct), .attempts_max = 2, .slots = 1,
+    {.name = "qr", WORLD(qr, instant), .attempts_max = 2, .slots = 1,
      .commands = XP_CANCEL | XP_CHANGE, .failover_on_not_found = BOTH, .waits_for_method = true},
-    {.name = "card", WORLD(card, direct), .attempts_max = 2, .slots = 1, .commands = XP_CHANGE,
+    {.name = "card", WORLD(card, instant), .attempts_max = 2, .slots = 1, .commands = XP_CHANGE,
      .failover_on_not_found = BOTH},
     {.name = "card-cancel", WORLD(card, card), .attempts_max = 1, .slots = 1,
      .commands = XP_CANCEL, .waits_for_method = true},
-    {.name = "no-cancel", WORLD(no_cancel, direct), .attempts_max = 2, .slots = 1,
+    {.name = "no-cancel", WORLD(no_cancel, instant), .attempts_max = 2, .slots = 1,
      .commands = XP_CANCEL, .failover_on_not_found = BOTH, .waits_for_method = true},
-    {.name = "confirm", WORLD(confirm, direct), .attempts_max = 2, .slots = 1,
-     .commands = XP_CANCEL | XP_CONTINUE, .failover_on_not_found = BOTH},
-    {.name = "late", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+    {.name = "confirm", WORLD(confirm, instant), .attempts_max = 2, .slots = 0,
+     .commands = XP_CONTINUE, .failover_on_not_found = BOTH},
+    {.name = "confirm-cancel", WORLD(confirm, instant), .attempts_max = 1, .slots = 0,
+     .commands = XP_CANCEL, .failover_on_not_found = BOTH},
+    {.name = "late", WORLD(direct, instant), .attempts_max = 2, .slots = 1,
      .commands = XP_CHANGE, .traits = XP_LATE_EXECUTION, .failover_on_not_found = BOTH,
      .waits_for_method = true},
-    {.name = "second", WORLD(card, direct), .attempts_max = 2, .slots = 1,
+    {.name = "second", WORLD(card, instant), .attempts_max = 2, .slots = 1,
      .commands = XP_CHANGE, .traits = XP_SECOND_OBJECT, .waits_for_method = true},
-    {.name = "short", WORLD(direct, direct), .attempts_max = 2, .slots = 1,
+    {.name = "short", WORLD(direct, instant), .attempts_max = 2, .slots = 1,
      .commands = XP_CHANGE, .traits = XP_SHORT_CHARGE, .failover_on_not_found = BOTH,
      .waits_for_method = true},
 };
