@@ -28,9 +28,12 @@ SLOW_S = 86400  # PSP B's account is never asked by itself: in --keep its paymen
 class Stopped(BaseException):
     """Ctrl-C or SIGTERM. Not an Exception, so that nothing on the way takes it for a failure."""
 
+    by = None  # the signal, once there was one
+
 
 def answer_signals():
     def stop(number, frame):
+        Stopped.by = number
         for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(other, signal.SIG_IGN)  # the way out is short and must be gone to its end
         raise Stopped(number)
@@ -316,13 +319,13 @@ def main():
     try:
         with own_folder():
             tell(options, teller)
-    except Stopped as stopped:
+    except (Stopped, Wrong, AssertionError) as error:
+        if not Stopped.by:
+            teller.bad(str(error))
+            return 1
         teller.line()
         teller.line("Stopped: every process has ended, the folder is gone.")
-        return 0 if options.keep and teller.part == len(PARTS) else 128 + stopped.args[0]
-    except (Wrong, AssertionError) as error:
-        teller.bad(str(error))
-        return 1
+        return 0 if options.keep and teller.part == len(PARTS) else 128 + Stopped.by
     return 0
 
 

@@ -151,5 +151,5 @@ def test_ctrl_c_leaves_nothing(demo, words, more_s):
 def test_sigterm_leaves_nothing(demo):
     one = demo()
     one.says("(1)")
-    assert one.interrupt(signal.SIGTERM) == 128 + signal.SIGTERM
+    assert one.interrupt(signal.SIGTERM) == 128 + signal.SIGTERM, one.text()[-3000:]
     assert one.left_behind() == []

@@ -154,7 +154,8 @@ def build_dir():
 
 def known_settings(binary):
     """Names a program takes, from its generated documentation."""
-    run = subprocess.run([binary, "--print-config-docs"], capture_output=True, text=True, env=clean_environment())
+    run = subprocess.run([binary, "--print-config-docs"], capture_output=True, text=True, env=clean_environment(),
+                         start_new_session=True)  # fmt: skip
     names = set(re.findall(r"\bPAYFACT_([A-Z0-9_]+)\b", run.stdout))
     if run.returncode != 0 or not names:
         raise RuntimeError(f"{binary} --print-config-docs ended with {run.returncode}: {run.stderr[-500:]}")
@@ -398,7 +399,8 @@ class Stack:
         """Run payfactctl by the table above; returns its standard output."""
         arguments = [a.format(**words) for a in CTL[what]] + [str(m) for m in more]
         env = {**clean_environment(), **self.ctl_environment()}
-        run = subprocess.run([build_dir() / "bin" / "payfactctl", *arguments], env=env, capture_output=True, text=True)
+        run = subprocess.run([build_dir() / "bin" / "payfactctl", *arguments], env=env, capture_output=True, text=True,
+                             start_new_session=True)  # fmt: skip
         if check and run.returncode != 0:
             raise RuntimeError(f"payfactctl {' '.join(arguments)} ended with {run.returncode}: {run.stderr[-2000:]}")
         return run.stdout

@@ -168,7 +168,9 @@ class Signer:
 
 
 def openssl(*arguments):
-    return subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True).stdout
+    """In a session of its own: Ctrl-C is this process's to answer, not a failure of a tool."""
+    run = subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, start_new_session=True)
+    return run.stdout
 
 
 class Upstream:

@@ -128,12 +128,14 @@ class Redis:
         return self
 
     def _answers(self):
-        ping = subprocess.run(["redis-cli", "-p", str(self.port), "ping"], capture_output=True, text=True)
-        return ping.stdout.strip() == "PONG"
+        return self._cli("ping").stdout.strip() == "PONG"
+
+    def _cli(self, *words, check=False):
+        return subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True, check=check,
+                              start_new_session=True)  # fmt: skip
 
     def command(self, *words):
-        run = subprocess.run(["redis-cli", "-p", str(self.port), *words], capture_output=True, text=True, check=True)
-        return run.stdout.strip()
+        return self._cli(*words, check=True).stdout.strip()
 
     def stop(self):
         self.process.stop()
