@@ -28,7 +28,7 @@ static const char op_new[] = "prepare the http client";
 struct pay_http_client {
     CURL *easy;
     char *ca_file; /* NULL: the system's. */
-    bool allow_plain_loopback;
+    bool allow_plain_loopback, allow_plain;
     size_t body_bytes_max;
     CURLSH *share; /* Borrowed; NULL: none. */
 };
@@ -144,6 +144,7 @@ enum pay_status pay_http_client_new(const struct pay_http_client_options *opts,
         return pay_err_set(err, PAY_FATAL, 0, op_new, "out of memory");
     }
     client->allow_plain_loopback = opts->allow_plain_loopback;
+    client->allow_plain = opts->allow_plain;
     client->body_bytes_max = opts->body_bytes_max == 0 ? BODY_BYTES_DEFAULT : opts->body_bytes_max;
     client->share = opts->shared == NULL ? NULL : opts->shared->share;
     client->easy = curl_easy_init();
@@ -343,8 +344,9 @@ static const char *check_url(const struct pay_http_client *client, const char *t
     } else if (strcmp(scheme, "http") != 0) {
         why_not = "the URL is not https";
     } else {
-        why_not =
-            client->allow_plain_loopback && is_loopback(host) ? NULL : "plain http is refused";
+        const bool is_allowed =
+            client->allow_plain || (client->allow_plain_loopback && is_loopback(host));
+        why_not = is_allowed ? NULL : "plain http is refused";
     }
 out:
     curl_free(scheme);
@@ -437,12 +439,13 @@ static bool set_method(struct pay_http_client *client, const struct pay_http_cal
 /* What is the same for every call. curl_easy_reset() keeps connections and TLS sessions. */
 static bool set_fixed(struct pay_http_client *client, struct transfer *transfer)
 {
+    const bool allows_plain = client->allow_plain_loopback || client->allow_plain;
     return SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_PROXY, "") && SET(CURLOPT_FOLLOWLOCATION, 0L) &&
            SET(CURLOPT_HTTP09_ALLOWED, 0L) && SET(CURLOPT_SSL_VERIFYPEER, 1L) &&
            SET(CURLOPT_SSL_VERIFYHOST, 2L) &&
            SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2) &&
            SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
-           SET(CURLOPT_PROTOCOLS_STR, client->allow_plain_loopback ? "https,http" : "https") &&
+           SET(CURLOPT_PROTOCOLS_STR, allows_plain ? "https,http" : "https") &&
            SET(CURLOPT_USERAGENT, "payfact/" PAY_VERSION) && SET(CURLOPT_TCP_NODELAY, 1L) &&
            SET(CURLOPT_WRITEFUNCTION, on_body) && SET(CURLOPT_WRITEDATA, transfer) &&
            SET(CURLOPT_HEADERFUNCTION, on_header) && SET(CURLOPT_HEADERDATA, transfer) &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file http_client.h
- * @brief Calls a PSP and says exactly what is known about the delivery of the request.
+ * @brief Calls a PSP (or a schema registry) and says exactly what is known about the delivery of
+ * the request.
  *
  * A MONEY call is sent at most once: on a fresh connection, over HTTP/1.1, without redirects,
  * without Expect, and a callback just before the first byte aborts it when it is too late or a
@@ -75,8 +76,10 @@ struct pay_http_result {
 };
 
 struct pay_http_client_options {
-    const char *ca_file;            /**< PEM; NULL: the system's. */
-    bool allow_plain_loopback;      /**< http:// to 127.0.0.1, localhost, [::1]: for simulators. */
+    const char *ca_file;       /**< PEM; NULL: the system's. */
+    bool allow_plain_loopback; /**< http:// to 127.0.0.1, localhost, [::1]: for simulators. */
+    bool allow_plain; /**< http:// to any host: for a service inside one's own network, never a PSP.
+                       */
     size_t body_bytes_max;          /**< Of an answer; 0: 1 MiB. Larger: UNKNOWN. */
     struct pay_http_shared *shared; /**< TLS sessions shared between clients; NULL: none. */
 };
