@@ -7,6 +7,7 @@
 #include "common/contracts/fingerprint.h"
 #include "common/contracts/plan.h"
 #include "common/contracts/read.h"
+#include "common/contracts/released.h"
 #include "common/contracts/schemas.h"
 #include "common/contracts/write.h"
 
@@ -244,12 +245,12 @@ enum pay_status pay_codec_write_version(struct pay_codec *codec, enum pay_record
                        rows[record].name, version);
 }
 
-enum pay_status pay_codec_learn(struct pay_codec *codec, enum pay_record record,
-                                struct pay_str schema_json, uint64_t *ret_fingerprint,
-                                struct pay_err *err)
+/* @param ret_schema taken by the caller. */
+static enum pay_status read_schema(enum pay_record record, struct pay_str schema_json,
+                                   avro_schema_t *ret_schema, uint64_t *ret_fingerprint,
+                                   struct pay_err *err)
 {
     static const char op[] = "learn schema";
-    uint64_t fingerprint = 0;
 
     if (schema_json.ptr == NULL || schema_json.len > PAY_CODEC_SCHEMA_BYTES_MAX) {
         return pay_err_set(err, PAY_REJECT, PAY_CODEC_TOO_LARGE, op, "absent or too large");
@@ -260,18 +261,44 @@ enum pay_status pay_codec_learn(struct pay_codec *codec, enum pay_record record,
     }
     if (avro_typeof(schema) != AVRO_RECORD ||
         strcmp(avro_schema_name(schema), rows[record].name) != 0 ||
-        !pay_schema_fingerprint(schema, &fingerprint)) {
+        !pay_schema_fingerprint(schema, ret_fingerprint)) {
         (void)avro_schema_decref(schema);
         return pay_err_set(err, PAY_REJECT, PAY_CODEC_MALFORMED, op, "not a schema of '%s'",
                            rows[record].name);
     }
+    *ret_schema = schema;
+    return PAY_OK;
+}
+
+enum pay_status pay_schema_text_fingerprint(enum pay_record record, struct pay_str schema_json,
+                                            uint64_t *ret_fingerprint, struct pay_err *err)
+{
+    avro_schema_t schema = NULL;
+    const enum pay_status status = read_schema(record, schema_json, &schema, ret_fingerprint, err);
+
+    if (status == PAY_OK) {
+        (void)avro_schema_decref(schema);
+    }
+    return status;
+}
+
+enum pay_status pay_codec_learn(struct pay_codec *codec, enum pay_record record,
+                                struct pay_str schema_json, uint64_t *ret_fingerprint,
+                                struct pay_err *err)
+{
+    uint64_t fingerprint = 0;
+    avro_schema_t schema = NULL;
+    enum pay_status status = read_schema(record, schema_json, &schema, &fingerprint, err);
+
+    if (status != PAY_OK) {
+        return status;
+    }
     if (find_known(&codec->records[record], fingerprint) != NULL) {
         (void)avro_schema_decref(schema);
-        *ret_fingerprint = fingerprint;
-        return PAY_OK;
+    } else {
+        status =
+            know(codec, record, schema, (struct known_schema){.fingerprint = fingerprint}, err);
     }
-    const enum pay_status status =
-        know(codec, record, schema, (struct known_schema){.fingerprint = fingerprint}, err);
     if (status == PAY_OK) {
         *ret_fingerprint = fingerprint;
     }
