@@ -15,7 +15,7 @@
 
 #define TIMEOUT_MS_DEFAULT 1500
 #define URL_BYTES_MAX 2048
-#define CREDENTIALS_BYTES_MAX 8192
+#define CREDENTIALS_BYTES_MAX ((size_t)8192)
 #define ANSWER_BYTES_MAX ((size_t)512 * 1024) /* A schema, escaped. */
 
 static const char op[] = "schema registry";

@@ -142,8 +142,8 @@ static bool is_settled(const struct entry *entry, int64_t now_us)
         return false;
     }
     const int64_t age_us = now_us - entry->asked_us;
-    const bool is_late = entry->asked_us - entry->since_us >= PAY_INCOMING_GRACE_MS * 1000;
-    return entry->as != ABSENT || (is_late && age_us < PAY_INCOMING_ABSENT_MS * 1000);
+    const bool is_late = entry->asked_us - entry->since_us >= INT64_C(1000) * PAY_INCOMING_GRACE_MS;
+    return entry->as != ABSENT || (is_late && age_us < INT64_C(1000) * PAY_INCOMING_ABSENT_MS);
 }
 
 static enum pay_status look_up(struct pay_incoming *incoming, enum pay_record record, uint32_t id,

@@ -90,7 +90,7 @@ enum pay_status pay_outgoing_refresh(struct pay_outgoing *outgoing, struct pay_e
                            "subject '%.60s' is not usable: run payfactctl schemas register",
                            outgoing->subject);
     }
-    const int64_t end_us = pay_clock_mono_us() + PAY_OUTGOING_REFRESH_MS * 1000;
+    const int64_t end_us = pay_clock_mono_us() + INT64_C(1000) * PAY_OUTGOING_REFRESH_MS;
     for (size_t i = 0; status == PAY_OK && i < versions.count; i++) {
         if (has_version(outgoing, versions.numbers[i])) {
             continue;
