@@ -38,6 +38,11 @@ struct pay_common_config {
     char accounts_file[PAY_CFG_TEXT_MAX];
     char secrets_dir[PAY_CFG_TEXT_MAX];
     char keyring_file[PAY_CFG_TEXT_MAX];
+    char registry_url[PAY_CFG_TEXT_MAX];
+    char registry_user[PAY_CFG_TEXT_MAX];
+    char registry_password_file[PAY_CFG_TEXT_MAX];
+    char registry_token_file[PAY_CFG_TEXT_MAX];
+    char registry_ca_file[PAY_CFG_TEXT_MAX];
 };
 
 /* clang-format off */
@@ -92,6 +97,19 @@ struct pay_common_config {
 #define PAY_ROWS_KEYRING(type_, member_) \
     PAY_ROW_TEXT(type_, member_.keyring_file, "KEYRING_FILE", NULL, PAY_CFG_REQUIRED, \
                  "Evidence keyring; re-read on change.")
+
+#define PAY_ROWS_REGISTRY(type_, member_) \
+    PAY_ROW_TEXT(type_, member_.registry_url, "REGISTRY_URL", NULL, 0, \
+                 "Schema registry, root of its Confluent API; empty: none, the public topics are in single-object" \
+                 " encoding."), \
+    PAY_ROW_TEXT(type_, member_.registry_user, "REGISTRY_USER", NULL, 0, \
+                 "User for the schema registry; with it a password file."), \
+    PAY_ROW_TEXT(type_, member_.registry_password_file, "REGISTRY_PASSWORD_FILE", NULL, 0, \
+                 "File that holds that user's password; read for each call."), \
+    PAY_ROW_TEXT(type_, member_.registry_token_file, "REGISTRY_TOKEN_FILE", NULL, 0, \
+                 "File that holds a bearer token for the schema registry, in place of a user; read for each call."), \
+    PAY_ROW_TEXT(type_, member_.registry_ca_file, "REGISTRY_CA_FILE", NULL, 0, \
+                 "Certificates to trust for the schema registry, PEM; empty: the system's.")
 /* clang-format on */
 
 #endif /* PAY_SERVICE_COMMON_CONFIG_H */
