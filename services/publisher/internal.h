@@ -7,10 +7,23 @@
 
 #include "common/contracts/topics.h"
 #include "common/io/kafka/kafka_producer.h"
+#include "common/registry/outgoing.h"
 #include "common/store/relay.h"
 #include "services/publisher/publisher.h"
 #include "services/publisher/settings.h"
 #include "services/publisher/window.h"
+
+/** How events are framed where a schema registry is configured. */
+struct pay_framing {
+    struct pay_registry *registry; /**< NULL: none, events go out as they are. */
+    struct pay_outgoing *ids;
+    struct pay_buf value; /**< The event at hand. */
+    bool is_wanted;       /**< Ask it: at start, and while an event waits for an id. */
+    uint64_t waits_for;   /**< The fingerprint of that event's schema; 0: none waits. */
+    bool is_noted;        /**< That it is away was logged. */
+    int64_t due_us;       /**< Monotonic: not asked before. */
+    atomic_bool ok;       /**< For /readyz. */
+};
 
 /** One leased shard. */
 struct pay_shard {
@@ -45,6 +58,7 @@ struct pay_publisher {
     int64_t unsettled_id; /**< A larger one was drawn but not seen yet ... */
     int64_t unsettled_since_us;
     atomic_bool pg_ok, kafka_ok; /**< For /readyz. */
+    struct pay_framing framing;
 };
 
 /** @brief Join, renew, take or give back shards. */
@@ -61,6 +75,20 @@ PAY_MUST_CHECK enum pay_status pay_publisher_read(struct pay_publisher *pub, str
 PAY_MUST_CHECK enum pay_status pay_publisher_settle(struct pay_publisher *pub, struct pay_err *err);
 /** @brief Hand to the producer what may go. @return records produced. */
 size_t pay_publisher_produce(struct pay_publisher *pub);
+/** @brief Prepare the registry, if one is configured; it is not asked yet. */
+PAY_MUST_CHECK enum pay_status pay_publisher_framing_open(struct pay_publisher *pub,
+                                                          struct pay_err *err);
+void pay_publisher_framing_close(struct pay_publisher *pub);
+/** @brief Ask the registry when something is missing and it is time. May block for its time-out. */
+void pay_publisher_framing_turn(struct pay_publisher *pub);
+/**
+ * @brief The bytes that go out for @p row, valid until the next call.
+ * @return PAY_RETRY: the registry has not told the id yet, the row waits. PAY_REJECT: never.
+ */
+PAY_MUST_CHECK enum pay_status pay_publisher_frame(struct pay_publisher *pub,
+                                                   const struct pay_outbox_row *row,
+                                                   struct pay_bytes *ret_value,
+                                                   struct pay_err *err);
 /** The delivery report; pay_kafka_report_fn. */
 void pay_publisher_report(void *ctx, const struct pay_kafka_report *report);
 

@@ -56,7 +56,7 @@ static bool add_headers(const struct pay_outbox_row *row, struct pay_kafka_heade
 }
 
 static enum pay_status produce_row(struct pay_publisher *pub, struct pay_outbox_row *row,
-                                   struct pay_err *err)
+                                   struct pay_bytes value, struct pay_err *err)
 {
     struct pay_kafka_headers headers = {.count = 0};
     if (!add_headers(row, &headers)) {
@@ -65,7 +65,7 @@ static enum pay_status produce_row(struct pay_publisher *pub, struct pay_outbox_
     const struct pay_kafka_record record = {
         .topic = pub->topics[row->is_job ? PAY_TOPIC_PSP_JOBS : PAY_TOPIC_EVENTS],
         .key = row->key,
-        .value = row->payload,
+        .value = value,
         .headers = &headers,
         .tag = row,
     };
@@ -77,7 +77,14 @@ static bool produce_one(struct pay_publisher *pub, struct pay_shard *shard,
                         struct pay_outbox_row *row)
 {
     struct pay_err err = {.status = PAY_OK};
-    const enum pay_status status = produce_row(pub, row, &err);
+    struct pay_bytes value;
+    enum pay_status status = pay_publisher_frame(pub, row, &value, &err);
+    if (status == PAY_RETRY) {
+        return true; /* It stays waiting, and holds its payment; others go on. */
+    }
+    if (status == PAY_OK) {
+        status = produce_row(pub, row, value, &err);
+    }
     if (status == PAY_OK) {
         row->state = PAY_ROW_IN_FLIGHT;
         shard->window.in_flight++;

@@ -167,6 +167,7 @@ static enum pay_status turn(struct pay_publisher *pub, struct pay_err *err)
 {
     enum pay_status status = PAY_OK;
     try_database(pub);
+    pay_publisher_framing_turn(pub);
     (void)pay_publisher_produce(pub);
     const int wait_ms = pub->in_flight > 0 ? (int)pub->cfg->poll_ms : 0;
     if (pay_kafka_producer_poll(pub->producer, wait_ms) == 0 && pub->in_flight == 0) {
@@ -231,7 +232,10 @@ static enum pay_status start(struct pay_publisher *pub, struct pay_health_loop *
     }
     pay_health_check_add(pay_service_health(pub->svc), "database", pg_ready, pub);
     pay_health_check_add(pay_service_health(pub->svc), "kafka", kafka_ready, pub);
-    enum pay_status status = make_pg(pub, err);
+    enum pay_status status = pay_publisher_framing_open(pub, err);
+    if (status == PAY_OK) {
+        status = make_pg(pub, err);
+    }
     if (status == PAY_OK) {
         status = make_producer(pub, err);
     }
@@ -251,6 +255,7 @@ static void finish(struct pay_publisher *pub)
         pay_window_clear(&pub->shards[i].window);
     }
     pub->shards = pay_mem_free(pub->shards);
+    pay_publisher_framing_close(pub);
     pay_relay_free(&pub->relay);
     pub->pg = pay_pg_free(pub->pg);
 }

@@ -31,6 +31,7 @@ enum pay_publisher_metric {
     PAY_PM_OUTBOX_ROWS,
     PAY_PM_OUTBOX_DEAD,
     PAY_PM_OUTBOX_AGE,
+    PAY_PM_UNFRAMED,
     PAY_PM_ERRORS,
     PAY_PM_COUNT
 };
