@@ -64,13 +64,26 @@ static bool ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
     return atomic_load(&role->joined);
 }
 
+static bool registry_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
+{
+    struct role *role = ctx;
+    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("the schema registry does not answer"));
+    return atomic_load(&role->desk.registry_ok);
+}
+
 static enum pay_status start(struct role *role, struct pay_err *err)
 {
     struct pay_relay_desk *desk = &role->desk;
     pay_outlet_wait_init(&desk->wait);
     pay_health_check_add(pay_service_health(desk->desk.ingest->svc), "group", ready, role);
-    const enum pay_status status =
-        pay_desk_make(&desk->desk, desk->desk.ingest, ARENA_BYTES_MAX, err);
+    enum pay_status status = pay_desk_make(&desk->desk, desk->desk.ingest, ARENA_BYTES_MAX, err);
+    if (status == PAY_OK) {
+        status = pay_relay_schemas_open(desk, err);
+    }
+    if (desk->registry != NULL) {
+        pay_health_check_add(pay_service_health(desk->desk.ingest->svc), "registry", registry_ready,
+                             role);
+    }
     return status == PAY_OK ? make_consumer(role, err) : status;
 }
 
@@ -176,6 +189,7 @@ static enum pay_status turn(struct role *role, struct pay_err *err)
 
 static void refresh(struct role *role)
 {
+    pay_relay_schemas_probe(&role->desk);
     if (pay_clock_mono_us() >= role->refresh_due_us) {
         role->refresh_due_us = pay_clock_mono_us() + REFRESH_US;
         pay_ingest_refresh(role->desk.desk.ingest);
@@ -195,6 +209,7 @@ static void finish(struct role *role)
         pay_log(PAY_LOG_WARN, "group_not_left", PAY_F_ERR(&err));
     }
     role->consumer = pay_kafka_consumer_free(role->consumer);
+    pay_relay_schemas_close(desk);
     pay_desk_free(&desk->desk);
     pay_outlet_wait_free(&desk->wait);
 }

@@ -10,14 +10,38 @@
 #ifndef PAY_INGEST_RELAY_H
 #define PAY_INGEST_RELAY_H
 
+#include <stdatomic.h>
+
 #include "common/io/kafka/kafka_consumer.h"
+#include "common/registry/incoming.h"
 #include "services/ingest/dead.h"
 
 struct pay_relay_desk {
     struct pay_desk desk;
     struct pay_outlet_wait wait;
     struct pay_health_loop *loop;
+    struct pay_registry *registry; /**< NULL: none is configured. */
+    struct pay_incoming *incoming;
+    atomic_bool registry_ok; /**< For /readyz: it answered last time. */
+    bool registry_noted;
+    int64_t registry_due_us;
 };
+
+/** @brief Open the schema registry, if one is configured; nothing is asked of it yet. */
+PAY_MUST_CHECK enum pay_status pay_relay_schemas_open(struct pay_relay_desk *desk,
+                                                      struct pay_err *err);
+/** Copes with a half-open one. */
+void pay_relay_schemas_close(struct pay_relay_desk *desk);
+/**
+ * @brief Know the schema that @p value names. Waits, however long, while the registry cannot say:
+ * what was produced of the batch is not produced again because of it.
+ * @return PAY_RETRY: the service ends.
+ */
+PAY_MUST_CHECK enum pay_status pay_relay_schemas_know(struct pay_relay_desk *desk,
+                                                      enum pay_record record,
+                                                      struct pay_bytes value, struct pay_err *err);
+/** @brief While it has not answered: ask it for anything, now and then. */
+void pay_relay_schemas_probe(struct pay_relay_desk *desk);
 
 /** @brief A notification: verified as of its received_at; refused ones are kept as evidence. */
 PAY_MUST_CHECK enum pay_status pay_relay_notification(struct pay_relay_desk *desk,

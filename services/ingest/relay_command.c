@@ -267,8 +267,13 @@ static enum pay_status relay_signed(struct pay_relay_desk *desk, struct order *o
     if (!signature_holds(order, key)) {
         return dead(desk, order, PAY_DEAD_SIGNATURE, "the signature is not of these bytes", err);
     }
-    const enum pay_status status = pay_command_decode(desk->desk.codec, order->msg->value,
-                                                      desk->desk.arena, &order->command, err);
+    /* Only for signed ones: a stranger cannot make us ask for any number of ids. */
+    enum pay_status status =
+        pay_relay_schemas_know(desk, PAY_RECORD_COMMAND, order->msg->value, err);
+    if (status == PAY_OK) {
+        status = pay_command_decode(desk->desk.codec, order->msg->value, desk->desk.arena,
+                                    &order->command, err);
+    }
     if (status == PAY_REJECT) {
         const struct pay_err why = *err;
         return dead(desk, order, pay_dead_reason_of_code(why.code), why.text, err);

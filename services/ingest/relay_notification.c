@@ -136,7 +136,11 @@ enum pay_status pay_relay_notification(struct pay_relay_desk *desk, const struct
 {
     struct pay_raw_notification from;
     enum pay_status status =
-        pay_raw_notification_decode(desk->desk.codec, msg->value, desk->desk.arena, &from, err);
+        pay_relay_schemas_know(desk, PAY_RECORD_RAW_NOTIFICATION, msg->value, err);
+    if (status == PAY_OK) {
+        status =
+            pay_raw_notification_decode(desk->desk.codec, msg->value, desk->desk.arena, &from, err);
+    }
     if (status == PAY_REJECT) {
         const struct pay_err why = *err;
         return pay_relay_dead(desk, msg, PAY_IM_NOTIFICATIONS, pay_dead_reason_of_code(why.code),

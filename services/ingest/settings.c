@@ -21,6 +21,7 @@ static const struct pay_cfg_row rows[] = {
     PAY_ROWS_REDIS(struct pay_ingest_settings, common),
     PAY_ROWS_ACCOUNTS(struct pay_ingest_settings, common),
     PAY_ROWS_KEYRING(struct pay_ingest_settings, common),
+    PAY_ROWS_REGISTRY(struct pay_ingest_settings, common),
     INT("PRODUCE_TIMEOUT_MS", produce_timeout_ms, "1500", 100, 300000, "ms",
         "Kafka must acknowledge within it; kept below every PSP's answer deadline."),
     TEXT("GROUP_INSTANCE_ID", group_instance_id, NULL,
