@@ -27,6 +27,16 @@ static const struct pay_cfg_row rows[] = {
     TEXT(kafka_properties_file, "KAFKA_PROPERTIES_FILE", NULL,
          "File of librdkafka properties (name=value lines), for TLS, SASL and tuning."),
     TEXT(topic_prefix, "TOPIC_PREFIX", "payfact.", "Text put before every topic name."),
+    TEXT(registry_url, "REGISTRY_URL", NULL,
+         "Schema registry, root of its Confluent API; empty: none."),
+    TEXT(registry_user, "REGISTRY_USER", NULL,
+         "User for the schema registry; with it a password file."),
+    TEXT(registry_password_file, "REGISTRY_PASSWORD_FILE", NULL,
+         "File that holds that user's password."),
+    TEXT(registry_token_file, "REGISTRY_TOKEN_FILE", NULL,
+         "File that holds a bearer token for the schema registry, in place of a user."),
+    TEXT(registry_ca_file, "REGISTRY_CA_FILE", NULL,
+         "Certificates to trust for the schema registry, PEM; empty: the system's."),
 };
 
 const struct pay_cfg_table pay_ctl_config = {NAME, rows, COUNT(rows)};
@@ -34,6 +44,8 @@ const struct pay_cfg_table pay_ctl_config = {NAME, rows, COUNT(rows)};
 static const struct pay_ctl_command *const commands[] = {
     &pay_ctl_migrate,
     &pay_ctl_topics,
+    &pay_ctl_schemas_check,
+    &pay_ctl_schemas_register,
     &pay_ctl_explain,
     &pay_ctl_send_create_payment,
     &pay_ctl_send_start_attempt,

@@ -35,6 +35,11 @@ struct pay_ctl_settings {
     char kafka_brokers[PAY_CFG_TEXT_MAX];
     char kafka_properties_file[PAY_CFG_TEXT_MAX];
     char topic_prefix[PAY_CFG_TEXT_MAX];
+    char registry_url[PAY_CFG_TEXT_MAX];
+    char registry_user[PAY_CFG_TEXT_MAX];
+    char registry_password_file[PAY_CFG_TEXT_MAX];
+    char registry_token_file[PAY_CFG_TEXT_MAX];
+    char registry_ca_file[PAY_CFG_TEXT_MAX];
 };
 
 extern const struct pay_cfg_table pay_ctl_config;
@@ -56,6 +61,8 @@ struct pay_ctl_command {
 
 extern const struct pay_ctl_command pay_ctl_migrate;
 extern const struct pay_ctl_command pay_ctl_topics;
+extern const struct pay_ctl_command pay_ctl_schemas_check;
+extern const struct pay_ctl_command pay_ctl_schemas_register;
 extern const struct pay_ctl_command pay_ctl_explain;
 extern const struct pay_ctl_command pay_ctl_keygen_command;
 extern const struct pay_ctl_command pay_ctl_keygen_evidence;
@@ -77,6 +84,13 @@ PAY_MUST_CHECK enum pay_status pay_ctl_pg_options(const struct pay_ctl *ctl, con
 /** @brief PAY_REJECT unless there are brokers. */
 PAY_MUST_CHECK enum pay_status
 pay_ctl_kafka_conf(const struct pay_ctl *ctl, struct pay_kafka_conf *ret_conf, struct pay_err *err);
+/**
+ * @brief Compare the public schemas with the registry: a line for each that it does not have as it
+ * should.
+ * @param ret_differences how many lines were written.
+ */
+PAY_MUST_CHECK enum pay_status pay_ctl_schemas_compare(struct pay_ctl *ctl, size_t *ret_differences,
+                                                       struct pay_err *err);
 /** @brief A line on standard error at once: what is being waited for. */
 void pay_ctl_say(const char *text);
 

@@ -168,7 +168,16 @@ static enum pay_status ensure_all(struct work *work, struct pay_err *err)
     return PAY_OK;
 }
 
-/* Whatever differs is a line; only a broker that is away ends it early. */
+/* Topics whose schemas nobody can register are not as they should be either. */
+static enum pay_status check_schemas(struct work *work, struct pay_err *err)
+{
+    size_t differences = 0;
+    return work->ctl->settings.registry_url[0] == '\0'
+               ? PAY_OK
+               : pay_ctl_schemas_compare(work->ctl, &differences, err);
+}
+
+/* Whatever differs is a line; only a server that is away ends it early. */
 static enum pay_status check_all(struct work *work, struct pay_err *err)
 {
     for (int i = 0; i < PAY_TOPIC_COUNT; i++) {
@@ -180,6 +189,10 @@ static enum pay_status check_all(struct work *work, struct pay_err *err)
         if (status != PAY_OK && status != PAY_REJECT) {
             return status;
         }
+    }
+    const enum pay_status status = check_schemas(work, err);
+    if (status != PAY_OK) {
+        return status;
     }
     return work->ctl->out.len == 0 ? PAY_OK
                                    : pay_err_set(err, PAY_REJECT, 0, op,
