@@ -101,6 +101,8 @@ static void decide_answer(struct pay_turn *turn, int attempt_index)
 
     if (status == PAY_ATTEMPT_SUBMITTED || status == PAY_ATTEMPT_PROCESSING) {
         escalate(turn, attempt_index, PAY_DEADLINE_ANSWER);
+        pay_job_query(turn,
+                      attempt_index); /* Recovery's row brings this input, and asks no more. */
     } else {
         pay_deadline_clear(turn, PAY_DEADLINE_ANSWER, attempt_id(turn, attempt_index));
         record_deadline(turn, attempt_index, PAY_VERDICT_IGNORE, "STALE");

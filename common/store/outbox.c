@@ -47,11 +47,14 @@ static const struct pay_column dead_columns[] = {
     {PAY_COLUMN_STR, offsetof(struct pay_store_dead_event, event_id), NULL},
 };
 
+/* The key stays held until a read that begins after this transaction: the row lies behind the
+ * publisher's cursor, and free at once it would be overtaken by the later ones. */
 static const struct pay_pg_stmt replace_dead = {
     .name = "outbox_dead_replace",
     .sql = "UPDATE payfact.payment_outbox SET payload = $3,"
            " headers = string_to_array(($4::text[])[1], chr(31)), dead_at = NULL,"
-           " dead_reason = NULL, attempts = 0, available_at = NULL"
+           " dead_reason = NULL, attempts = 1,"
+           " available_at = clock_timestamp() + interval '5 seconds'"
            " WHERE shard = $1 AND id = $2 AND dead_at IS NOT NULL",
 };
 

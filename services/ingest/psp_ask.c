@@ -107,6 +107,9 @@ static enum pay_status replay(struct pay_psp_worker *worker, struct pay_psp_work
                 PAY_F_ERR(err));
         return PAY_OK;
     }
+    /* A frozen replay must not leave after a not-found was believed: that waits for the last pass
+     * of the gate and a call's budget. */
+    call.not_after_us = pay_clock_wall_us() + work->account->traits.call_budget_us;
     enum pay_status status =
         pay_store_gate_replay(worker->store, work->job.about_job_id, &call.send_no, err);
     if (status != PAY_OK || call.send_no == 0) {

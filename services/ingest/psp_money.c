@@ -393,9 +393,10 @@ static enum pay_status say_unknown(struct pay_psp_worker *worker, const struct p
                : status;
 }
 
-/* Never send; then by what is stored, in this order. */
+/* Never send; then by what is stored, in this order. @param failure why it was not sent. */
 static enum pay_status not_passed(struct pay_psp_worker *worker, struct pay_psp_work *work,
-                                  const struct gate_try *gate, struct pay_err *err)
+                                  const struct gate_try *gate, enum pay_failure_class failure,
+                                  struct pay_err *err)
 {
     struct pay_store_gate_state state = {.found = false};
     const enum pay_status status = read_gate(worker, work, gate, &state, err);
@@ -419,7 +420,7 @@ static enum pay_status not_passed(struct pay_psp_worker *worker, struct pay_psp_
     if (state.sending) {
         return say_unknown(worker, work, &state, err);
     }
-    return give_up(worker, work, state.sends, PAY_FAILURE_NOT_SENT, err);
+    return give_up(worker, work, state.sends, failure, err);
 }
 
 static enum pay_status build(struct pay_psp_worker *worker, struct pay_psp_work *work,
@@ -440,13 +441,13 @@ enum pay_status pay_psp_money(struct pay_psp_worker *worker, struct pay_psp_work
     pay_sha256(work->task->value, gate.digest);
     if (work->task
             ->shed) { /* The gate stays as it is; where it is unsent the decision closes it. */
-        return not_passed(worker, work, &gate, err);
+        return not_passed(worker, work, &gate, PAY_FAILURE_NOT_SENT, err);
     }
     enum pay_status status = build(worker, work, &request, err);
     if (status == PAY_REJECT) { /* Nothing can be sent for this job, now or later. */
         pay_log(PAY_LOG_ERROR, "job_not_buildable", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_ERR(err));
-        return give_up(worker, work, 0, PAY_FAILURE_INVALID_REQUEST, err);
+        return not_passed(worker, work, &gate, PAY_FAILURE_INVALID_REQUEST, err);
     }
     bool again = status == PAY_OK;
     while (again) {
@@ -456,7 +457,7 @@ enum pay_status pay_psp_money(struct pay_psp_worker *worker, struct pay_psp_work
             return PAY_RETRY;
         }
         if (answer == GATE_REFUSED) {
-            return not_passed(worker, work, &gate, err);
+            return not_passed(worker, work, &gate, PAY_FAILURE_NOT_SENT, err);
         }
         count_gate(worker, "passed");
         status = try_once(worker, work, &request, &gate, &again, err);

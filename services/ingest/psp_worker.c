@@ -129,12 +129,18 @@ static void not_sent(struct pay_psp_call *call, const struct pay_err *err)
     (void)pay_str_copy(call->result.text, sizeof call->result.text, pay_str_of(err->text));
 }
 
+static int64_t not_after(const struct pay_psp_work *work, const struct pay_psp_call *call)
+{
+    const bool earlier = call->not_after_us != 0 && call->not_after_us < work->job.not_after_us;
+    return earlier ? call->not_after_us : work->job.not_after_us;
+}
+
 static void note(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                  const struct pay_psp_call *call)
 {
     const bool answered = call->result.delivery == PAY_HTTP_ANSWERED && call->result.status < 500;
     const bool too_late = call->result.delivery == PAY_HTTP_NOT_SENT &&
-                          pay_clock_wall_us() >= work->job.not_after_us; /* Nobody's illness. */
+                          pay_clock_wall_us() >= not_after(work, call); /* Nobody's illness. */
     if (!too_late) {
         pay_psp_queue_note(worker->queue, work->task, answered);
     }
@@ -171,7 +177,7 @@ void pay_psp_send(struct pay_psp_worker *worker, const struct pay_psp_work *work
         .body = request->body,
         .connect_timeout_ms = work->account->connect_timeout_ms,
         .total_timeout_ms = work->account->total_timeout_ms,
-        .not_after_us = work->job.not_after_us,
+        .not_after_us = not_after(work, call),
     };
     call->asked_at_us = pay_clock_wall_us();
     pay_http_client_call(worker->http, &http, &call->result);

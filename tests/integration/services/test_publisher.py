@@ -226,10 +226,10 @@ def test_a_refused_row_holds_its_key_and_no_other(world):
 
 
 def release(stack, row):
-    """As an operator's DISCARD_EVENT: another payload under the same number."""
+    """As an operator's DISCARD_EVENT (common/store/outbox.c): another payload under the same number, held for a while."""
     stack.sql(
         "UPDATE payment_outbox SET payload = %s, dead_at = NULL, dead_reason = NULL, "
-        "available_at = clock_timestamp() + interval '100 ms' WHERE shard = %s AND id = %s",
+        "attempts = 1, available_at = clock_timestamp() + interval '5 seconds' WHERE shard = %s AND id = %s",
         bytes(row["payload"])[:100], row["shard"], row["id"],
     )  # fmt: skip
 
