@@ -5,22 +5,25 @@ Each part ends with a comparison: what the PSP really took, what the database sa
 Any difference ends the demo with status 1.
 """
 
-import argparse
-import contextlib
-import json
-import os
-import pathlib
-import shlex
-import shutil
 import signal
-import sys
-import tempfile
-import threading
-import time
 
-import servers
-from payfact_stack import ACCOUNT_A, ACCOUNT_B, CALLER, MERCHANT, Servers, Stack, build_dir, new_payment_id, wait_for
-from story import answers, attempt, created, earlier_event, history, hold_callbacks
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is there yet: end at once, an import could swallow the exception
+
+import argparse  # noqa: E402
+import contextlib  # noqa: E402
+import json  # noqa: E402
+import os  # noqa: E402
+import pathlib  # noqa: E402
+import shlex  # noqa: E402
+import shutil  # noqa: E402
+import sys  # noqa: E402
+import tempfile  # noqa: E402
+import threading  # noqa: E402
+import time  # noqa: E402
+
+import servers  # noqa: E402
+from payfact_stack import ACCOUNT_A, ACCOUNT_B, CALLER, MERCHANT, Servers, Stack, build_dir, new_payment_id, wait_for  # noqa: E402
+from story import answers, attempt, created, earlier_event, history, hold_callbacks  # noqa: E402
 
 SLOW_S = 86400  # PSP B's account is never asked by itself: in --keep its payment waits for your callback
 
