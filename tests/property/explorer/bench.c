@@ -31,6 +31,7 @@ static struct {
     struct pay_decision decision;
     struct names names;
     uint64_t calls, once;
+    bool counts;
     char attempt_ids[XP_ATTEMPTS_MAX + 1][PAY_ACTION_ID_SIZE];
     char references[XP_ATTEMPTS_MAX + 1][2][24];
 } bench;
@@ -91,6 +92,11 @@ const struct pay_route *xp_bench_routes(void)
     return bench.routes;
 }
 
+const struct pay_decision *xp_bench_last_decision(void)
+{
+    return &bench.decision;
+}
+
 const char *xp_bench_attempt_id(int attempt)
 {
     return bench.attempt_ids[attempt];
@@ -101,8 +107,9 @@ const char *xp_bench_reference(int attempt, int which)
     return bench.references[attempt][which];
 }
 
-void xp_bench_reset_counters(void)
+void xp_bench_reset_counters(bool counts)
 {
+    bench.counts = counts;
     xp_counters = (struct xp_counters){.version = XP_VERSION_START, .sequence = XP_VERSION_START};
     for (int i = 0; i <= XP_ATTEMPTS_MAX; i++) {
         xp_counters.attempt_versions[i] = XP_VERSION_START;
@@ -149,7 +156,7 @@ void xp_bench_open(const struct xp_config *config)
         (void)snprintf(bench.references[i][0], sizeof bench.references[i][0], "pi_A%02d", i + 1);
         (void)snprintf(bench.references[i][1], sizeof bench.references[i][1], "pi_B%02d", i + 1);
     }
-    xp_bench_reset_counters();
+    xp_bench_reset_counters(false);
 }
 
 /* -------------------------------------------------------------------------------- world → snapshot */
@@ -495,6 +502,18 @@ static uint64_t hash_decision(const struct pay_decision *d)
     return hash;
 }
 
+/* As the store does: versions of the rows that changed. */
+static void count(void)
+{
+    const struct pay_snapshot *snap = &bench.rows.snap;
+
+    xp_counters.version += bench.decision.history_count > 0 ? 1 : 0;
+    xp_counters.sequence = snap->order.event_sequence;
+    for (size_t i = 0; i < snap->attempt_count; i++) {
+        xp_counters.attempt_versions[i] += snap->attempts[i].change != PAY_ROW_SAME ? 1 : 0;
+    }
+}
+
 /* The first of two: what it gave is kept, and the rows are as before. */
 static void decide_first(const struct pay_decide_input *input)
 {
@@ -508,7 +527,9 @@ static void decide_first(const struct pay_decide_input *input)
 struct xp_decided xp_bench_decide(struct xp_world *world, const struct pay_decide_input *input,
                                   bool tired)
 {
-    struct xp_decided decided = {.decision = &bench.decision, .rows = &bench.rows};
+    struct xp_decided decided = {.decision = &bench.decision,
+                                 .rows = &bench.rows,
+                                 .sequence_before = xp_counters.sequence};
 
     const bool twice = bench.calls++ % REPEAT_EVERY == 0;
 
@@ -523,5 +544,8 @@ struct xp_decided xp_bench_decide(struct xp_world *world, const struct pay_decid
                                 memcmp(&bench.rows, &bench.first, sizeof bench.rows) == 0;
     }
     decided.is_beyond = !store(world);
+    if (bench.counts) {
+        count();
+    }
     return decided;
 }

@@ -33,6 +33,7 @@ struct xp_rows {
 struct xp_decided {
     const struct pay_decision *decision;
     const struct xp_rows *rows; /**< After. */
+    int64_t sequence_before;
     bool is_beyond;             /**< One attempt or CONFIRM more than the bound. */
     bool is_repeatable;         /**< Decided twice from the same: the same bytes. */
 };
@@ -40,8 +41,8 @@ struct xp_decided {
 extern struct xp_counters xp_counters;
 
 void xp_bench_open(const struct xp_config *config);
-/** Restores the counters that a breadth-first search uses. */
-void xp_bench_reset_counters(void);
+/** Restores the counters that a breadth-first search uses. counts: they count from now on. */
+void xp_bench_reset_counters(bool counts);
 
 /**
  * @brief Decide the input on the world.
@@ -51,6 +52,9 @@ void xp_bench_reset_counters(void);
  */
 struct xp_decided xp_bench_decide(struct xp_world *world, const struct pay_decide_input *input,
                                   bool tired);
+
+/** Of the last decision; static. */
+const struct pay_decision *xp_bench_last_decision(void);
 
 const struct pay_route *xp_bench_routes(void);
 int64_t xp_bench_time_us(uint8_t time);

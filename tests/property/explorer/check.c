@@ -262,7 +262,7 @@ static bool check_facts(const struct xp_transition *t, struct xp_violation *viol
 static bool check_sequence(const struct xp_transition *t, struct xp_violation *violation)
 {
     const struct pay_decision *decision = t->decided->decision;
-    int64_t sequence = t->before->exists == 0 ? 0 : xp_counters.sequence;
+    int64_t sequence = t->before->exists == 0 ? 0 : t->decided->sequence_before;
     bool is_gapless = true;
 
     for (size_t i = 0; i < decision->effect_count; i++) {

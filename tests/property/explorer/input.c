@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/property/explorer/input.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -208,7 +209,8 @@ const struct pay_decide_input *xp_input_command(const struct xp_config *config, 
     } else {
         fill_merchant_command(command, attempt);
     }
-    (void)snprintf(built.cause, sizeof built.cause, "caller/command-%d-%d", command, attempt);
+    (void)snprintf(built.cause, sizeof built.cause, "caller/command-%" PRId64 "-%d-%d",
+                   xp_counters.version, command, attempt);
     built.input.cause = pay_str_of(built.cause);
     return &built.input;
 }
@@ -225,8 +227,8 @@ const struct pay_decide_input *xp_input_deadline(enum pay_deadline_kind kind, in
         .due_at_us = xp_bench_time_us(due),
         .row_due_at_us = xp_bench_time_us(row_due),
     };
-    (void)snprintf(built.cause, sizeof built.cause, "%s:%s:%d", pay_deadline_kind_name(kind),
-                   aggregate_id, due);
+    (void)snprintf(built.cause, sizeof built.cause, "%s:%s:%" PRId64 "-%d",
+                   pay_deadline_kind_name(kind), aggregate_id, xp_counters.version, due);
     built.input.cause = pay_str_of(built.cause);
     return &built.input;
 }

@@ -15,6 +15,8 @@
 
 #include "common/core/guard.h"
 #include "tests/property/explorer/search.h"
+#include "tests/property/explorer/trace.h"
+#include "tests/property/explorer/walk.h"
 
 #define MIB ((size_t)1024 * 1024)
 
@@ -126,17 +128,32 @@ static bool explore(const struct options *options, const struct xp_config *confi
     return holds && !totals.is_incomplete;
 }
 
+static void print_walk(const struct xp_walk *walk, uint64_t seed)
+{
+    static struct xp_trace trace;
+
+    memcpy(trace.steps, walk->steps, walk->count * sizeof walk->steps[0]);
+    trace.count = walk->count;
+    xp_trace_print(&walk->config, &trace, &walk->violation);
+    (void)printf("again with --world=%s --walks=1 --seed=%" PRIu64 "\n", walk->config.name, seed);
+}
+
 static bool walk(const struct options *options, const struct xp_config *config,
                  struct xp_totals *sum)
 {
+    static struct xp_walk one;
+
     for (unsigned i = 0; i < options->walks; i++) {
-        struct xp_totals totals = {0};
-        if (!xp_walk(config, options->seed + i, options->depth, &totals)) {
-            (void)printf("seed %" PRIu64 "\n", options->seed + i);
+        const bool holds = xp_walk(config, options->seed + i, options->depth, &one);
+        sum->transitions += one.count;
+        sum->depth = one.count > sum->depth ? (uint32_t)one.count : sum->depth;
+        if (!holds) {
+            print_walk(&one, options->seed + i);
             return false;
         }
-        sum->transitions += totals.transitions;
     }
+    (void)printf("%-28s %10u walks from seed %" PRIu64 "\n", config->name, options->walks,
+                 options->seed);
     return true;
 }
 

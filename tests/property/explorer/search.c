@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/property/explorer/search.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/hash.h"
 #include "tests/property/explorer/fair.h"
+#include "tests/property/explorer/trace.h"
 
 #define NONE UINT32_MAX
 #define CHUNK_STATES ((size_t)1 << 14)
-#define TRACE_MAX 4096
 
 /* Worlds in the order in which they were found, in chunks, each with how it was found; and an open
  * addressing table of their numbers. */
@@ -134,17 +132,12 @@ static void drop(struct space *space)
 
 /* ------------------------------------------------------------------------------------- the trace */
 
-struct trace {
-    struct xp_step steps[TRACE_MAX];
-    size_t count;
-};
-
-static void trace_to(const struct space *space, uint32_t number, struct trace *trace)
+static void trace_to(const struct space *space, uint32_t number, struct xp_trace *trace)
 {
-    uint32_t chain[TRACE_MAX];
+    uint32_t chain[XP_TRACE_MAX];
     size_t length = 0;
 
-    while (number != NONE && space->nodes[number].parent != NONE && length < TRACE_MAX) {
+    while (number != NONE && space->nodes[number].parent != NONE && length < XP_TRACE_MAX) {
         chain[length++] = number;
         number = space->nodes[number].parent;
     }
@@ -154,28 +147,10 @@ static void trace_to(const struct space *space, uint32_t number, struct trace *t
     }
 }
 
-static void trace_add(struct trace *trace, const struct xp_step *steps, size_t count)
+static void trace_add(struct xp_trace *trace, const struct xp_step *steps, size_t count)
 {
-    for (size_t i = 0; i < count && trace->count < TRACE_MAX; i++) {
+    for (size_t i = 0; i < count && trace->count < XP_TRACE_MAX; i++) {
         trace->steps[trace->count++] = steps[i];
-    }
-}
-
-static void print_trace(const struct xp_config *config, const struct trace *trace,
-                        const struct xp_violation *violation)
-{
-    struct xp_world world = {0};
-    struct xp_result result = {0};
-    struct xp_violation again = {0};
-
-    (void)printf("VIOLATED %s: %s\nworld %s, %zu steps:\n",
-                 xp_invariant_name(violation->invariant), violation->text, config->name,
-                 trace->count);
-    xp_bench_reset_counters();
-    for (size_t i = 0; i < trace->count; i++) {
-        (void)printf("%4zu  ", i + 1);
-        (void)xp_step_apply(config, &world, trace->steps[i], &result, &again);
-        xp_step_print(&world, trace->steps[i], &result);
     }
 }
 
@@ -192,10 +167,10 @@ struct search {
 static void report(const struct search *search, uint32_t number, const struct xp_step *steps,
                    size_t count)
 {
-    struct trace *trace = must(calloc(1, sizeof *trace));
+    struct xp_trace *trace = must(calloc(1, sizeof *trace));
     trace_to(&search->space, number, trace);
     trace_add(trace, steps, count);
-    print_trace(search->config, trace, &search->violation);
+    xp_trace_print(search->config, trace, &search->violation);
     free(trace);
 }
 
@@ -287,18 +262,7 @@ bool xp_search(const struct xp_config *config, const struct xp_search_limits *li
     (void)put(&search.space, &start, NONE, (struct xp_step){0});
     const bool holds = run(&search);
     totals->states = search.space.count;
-    if (getenv("XP_DUMP")) { FILE *f = fopen(getenv("XP_DUMP"), "wb"); for (uint32_t i = 0; i < search.space.count; i++) { (void)fwrite(bytes_of(&search.space, i), search.space.size, 1, f); } (void)fclose(f); } /* XXX */
     drop(&search.space);
     xp_fair_reset();
     return holds;
-}
-
-bool xp_walk(const struct xp_config *config, uint64_t seed, unsigned depth,
-             struct xp_totals *totals)
-{
-    (void)config;
-    (void)seed;
-    (void)depth;
-    (void)totals;
-    return true;
 }

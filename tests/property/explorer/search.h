@@ -2,7 +2,7 @@
 /**
  * @file search.h
  * @brief Every reachable world, breadth first, so that a trace to a broken invariant is a shortest
- * one; and seeded random walks beyond the bound.
+ * one.
  */
 #ifndef PAY_TESTS_EXPLORER_SEARCH_H
 #define PAY_TESTS_EXPLORER_SEARCH_H
@@ -24,8 +24,5 @@ struct xp_totals {
 /** @return false when an invariant broke: its trace was printed. */
 bool xp_search(const struct xp_config *config, const struct xp_search_limits *limits,
                struct xp_totals *totals);
-/** @return as xp_search(). Event ids are also unique over a whole walk. */
-bool xp_walk(const struct xp_config *config, uint64_t seed, unsigned depth,
-             struct xp_totals *totals);
 
 #endif /* PAY_TESTS_EXPLORER_SEARCH_H */

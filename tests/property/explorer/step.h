@@ -63,8 +63,5 @@ size_t xp_step_list(const struct xp_config *config, const struct xp_world *world
 /** @return false when an invariant broke. */
 bool xp_step_apply(const struct xp_config *config, struct xp_world *world, struct xp_step step,
                    struct xp_result *ret_result, struct xp_violation *violation);
-/** In words, with the world after it; deadlines in ticks from then. */
-void xp_step_print(const struct xp_world *after, struct xp_step step,
-                   const struct xp_result *result);
 
 #endif /* PAY_TESTS_EXPLORER_STEP_H */

@@ -352,8 +352,10 @@ void xp_world_settle(const struct xp_config *config, struct xp_world *world)
     forget_if_reached(&world->window);
     forget_if_reached(&world->expires_at);
     forget_if_reached(&world->order_due);
-    world->cases_low &= money_cases;
-    world->cases_high = 0;
+    if (!config->keeps_cases) {
+        world->cases_low &= money_cases;
+        world->cases_high = 0;
+    }
     for (int i = 0; i < XP_SLOTS_MAX; i++) {
         if (world->slots[i].attempt != 0) {
             settle_slot(&world->slots[i]);

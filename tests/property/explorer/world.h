@@ -133,6 +133,7 @@ enum xp_command {
     XP_START_FIRST = 8,
     XP_CONTINUE = 16,
     XP_CHANGE_SAME = 32,
+    XP_COMMANDS_ALL = 63
 };
 
 struct xp_config {
@@ -147,6 +148,7 @@ struct xp_config {
     uint8_t not_founds_needed;
     bool waits_for_method; /**< retry_until_expiry */
     bool only_full;
+    bool keeps_cases; /**< Of every kind, not only of money. */
 };
 
 extern const struct xp_kind xp_kind_qr, xp_kind_card, xp_kind_no_cancel, xp_kind_confirm,

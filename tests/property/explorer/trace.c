@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
-#include "tests/property/explorer/step.h"
+#include "tests/property/explorer/trace.h"
 
 static const char *object_name(uint8_t object)
 {
@@ -117,8 +117,8 @@ static void print_attempt(const struct xp_attempt *a, int number)
     }
 }
 
-void xp_step_print(const struct xp_world *after, struct xp_step step,
-                   const struct xp_result *result)
+static void print_world(const struct xp_world *after, struct xp_step step,
+                        const struct xp_result *result)
 {
     print_step(step);
     if (result->verdict != NULL) {
@@ -136,4 +136,22 @@ void xp_step_print(const struct xp_world *after, struct xp_step step,
         }
     }
     (void)printf("\n");
+}
+
+void xp_trace_print(const struct xp_config *config, const struct xp_trace *trace,
+                    const struct xp_violation *violation)
+{
+    struct xp_world world = {0};
+    struct xp_result result = {0};
+    struct xp_violation again = {0};
+
+    (void)printf("VIOLATED %s: %s\nworld %s, %zu steps:\n",
+                 xp_invariant_name(violation->invariant), violation->text, config->name,
+                 trace->count);
+    xp_bench_open(config);
+    for (size_t i = 0; i < trace->count; i++) {
+        (void)printf("%4zu  ", i + 1);
+        (void)xp_step_apply(config, &world, trace->steps[i], &result, &again);
+        print_world(&world, trace->steps[i], &result);
+    }
 }
