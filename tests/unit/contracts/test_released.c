@@ -8,6 +8,32 @@
 
 #include "common/contracts/released.h"
 
+static void check_one(enum pay_record record, const struct pay_released *released, size_t at)
+{
+    struct pay_err err;
+    uint64_t fingerprint = 0;
+    assert_int_equal(pay_schema_text_fingerprint(record, released[at].json, &fingerprint, &err),
+                     PAY_OK);
+    assert_int_equal(fingerprint, released[at].fingerprint);
+    assert_true(pay_released_has(record, fingerprint));
+    for (size_t i = 0; i < at; i++) {
+        assert_int_not_equal(released[i].fingerprint, fingerprint);
+    }
+}
+
+static void check_record(const struct pay_codec *codec, enum pay_record record)
+{
+    struct pay_released released[PAY_RELEASED_MAX];
+    const size_t count = pay_released(record, released);
+    assert_true(count >= 1);
+    assert_int_equal(released[count - 1].version, 0);
+    assert_int_equal(released[count - 1].fingerprint, pay_codec_fingerprint(codec, record));
+    for (size_t i = 0; i < count; i++) {
+        check_one(record, released, i);
+    }
+    assert_false(pay_released_has(record, 1));
+}
+
 static void test_oldest_first_current_last_none_twice(void **state)
 {
     struct pay_codec *codec = NULL;
@@ -15,24 +41,7 @@ static void test_oldest_first_current_last_none_twice(void **state)
     (void)state;
     assert_int_equal(pay_codec_new(&codec, &err), PAY_OK);
     for (int record = 0; record < PAY_RECORD_COUNT; record++) {
-        struct pay_released released[PAY_RELEASED_MAX];
-        const size_t count = pay_released((enum pay_record)record, released);
-        assert_true(count >= 1);
-        assert_int_equal(released[count - 1].version, 0);
-        assert_int_equal(released[count - 1].fingerprint,
-                         pay_codec_fingerprint(codec, (enum pay_record)record));
-        for (size_t i = 0; i < count; i++) {
-            uint64_t fingerprint = 0;
-            assert_int_equal(pay_schema_text_fingerprint((enum pay_record)record, released[i].json,
-                                                         &fingerprint, &err),
-                             PAY_OK);
-            assert_int_equal(fingerprint, released[i].fingerprint);
-            assert_true(pay_released_has((enum pay_record)record, fingerprint));
-            for (size_t j = 0; j < i; j++) {
-                assert_int_not_equal(released[j].fingerprint, fingerprint);
-            }
-        }
-        assert_false(pay_released_has((enum pay_record)record, 1));
+        check_record(codec, (enum pay_record)record);
     }
     (void)pay_codec_free(codec);
 }

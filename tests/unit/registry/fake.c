@@ -60,9 +60,7 @@ static void *serve(void *arg)
     for (;;) {
         const int peer = accept(fake->listener, NULL, NULL);
         if (peer < 0 || atomic_load(&fake->ending)) {
-            if (peer >= 0) {
-                (void)close(peer);
-            }
+            (void)close(peer); /* Of none: it says so, and that is all. */
             return NULL;
         }
         take_request(fake, peer);

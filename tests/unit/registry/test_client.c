@@ -81,21 +81,25 @@ static const struct {
     {503, "", PAY_RETRY, PAY_REGISTRY_AWAY},
 };
 
+static void check_answer(struct fixture *fixture, size_t row)
+{
+    fixture->err = (struct pay_err){.status = PAY_OK};
+    pay_buf_reset(&fixture->schema);
+    say(fixture, rows[row].http, rows[row].body);
+    const enum pay_status status =
+        pay_registry_fetch(fixture->registry, 7, &fixture->schema, &fixture->err);
+    if (status != rows[row].status || fixture->err.code != (int)rows[row].code) {
+        fail_msg("%d %s: %s %s (%s)", rows[row].http, rows[row].body, pay_status_name(status),
+                 pay_registry_code_name((enum pay_registry_code)fixture->err.code),
+                 fixture->err.text);
+    }
+    assert_int_equal(fixture->schema.len, status == PAY_OK ? 2 : 0);
+}
+
 static void test_each_answer_has_one_meaning(void **state)
 {
-    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fixture->err = (struct pay_err){.status = PAY_OK};
-        pay_buf_reset(&fixture->schema);
-        say(fixture, rows[i].http, rows[i].body);
-        const enum pay_status status =
-            pay_registry_fetch(fixture->registry, 7, &fixture->schema, &fixture->err);
-        if (status != rows[i].status || fixture->err.code != (int)rows[i].code) {
-            fail_msg("%d %s: %s %s (%s)", rows[i].http, rows[i].body, pay_status_name(status),
-                     pay_registry_code_name((enum pay_registry_code)fixture->err.code),
-                     fixture->err.text);
-        }
-        assert_int_equal(fixture->schema.len, rows[i].status == PAY_OK ? 2 : 0);
+        check_answer(*state, i);
     }
 }
 
@@ -215,6 +219,18 @@ static void test_credentials_are_read_for_each_call(void **state)
     (void)unlink(path);
 }
 
+static void check_options(const struct pay_registry_options *options, enum pay_status wanted,
+                          size_t row)
+{
+    struct pay_registry *registry = NULL;
+    struct pay_err err = {.status = PAY_OK};
+    const enum pay_status status = pay_registry_new(options, &registry, &err);
+    (void)pay_registry_free(registry);
+    if (status != wanted) {
+        fail_msg("row %zu: %s %s", row, pay_status_name(status), err.text);
+    }
+}
+
 static void test_options_that_do_not_fit(void **state)
 {
     static const struct {
@@ -238,13 +254,7 @@ static void test_options_that_do_not_fit(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        struct pay_registry *registry = NULL;
-        struct pay_err err = {.status = PAY_OK};
-        const enum pay_status status = pay_registry_new(&options[i].options, &registry, &err);
-        if (status != options[i].status) {
-            fail_msg("row %zu: %s %s", i, pay_status_name(status), err.text);
-        }
-        (void)pay_registry_free(registry);
+        check_options(&options[i].options, options[i].status, i);
     }
 }
 
