@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "common/store/gate.h"
 #include "common/store/statement.h"
 
 #include "common/base/banned.h"
@@ -144,9 +143,6 @@ static enum pay_status queue_cas(struct pay_store *store, const struct pay_store
         pay_store_add_columns(store, COLUMNS(cas_columns), (const void *const *)cas->updated,
                               cas->updated_count);
         status = pay_store_queue(store, &cas_order, PAY_STORE_ANY_COUNT, err);
-    }
-    if (status == PAY_OK && cas->closed_count > 0) {
-        status = pay_store_gate_close(store, cas->closed, cas->closed_count, err);
     }
     return status;
 }

@@ -18,21 +18,20 @@ struct pay_store_new_order {
     struct pay_str traceparent; /**< Absent: none. */
 };
 
-/** Step 4 of the processor's transaction. Every array is sorted by payment id (gates: job id). */
+/**
+ * Step 4 of the processor's transaction. Every array is sorted by payment id. Gates are closed
+ * after it, and only those of payments that won: pay_store_gate_close().
+ */
 struct pay_store_cas {
     const struct pay_store_new_order *const *created;
     size_t created_count;
     const struct pay_order *const *updated;
     size_t updated_count;
-    const struct pay_gate *const *closed; /**< Gates to close as their snapshots saw them. */
-    size_t closed_count;
 };
 
 /**
- * @brief Insert what is new, compare and set what exists, close gates; runs at once.
+ * @brief Insert what is new, compare and set what exists; runs at once.
  * @param ret_created, ret_updated one per row: false = lost, nothing of that payment was written.
- * @return PAY_RETRY with PAY_STORE_COUNT when a gate was passed, freed or closed meanwhile: roll
- *         back and decide again.
  */
 PAY_MUST_CHECK enum pay_status pay_store_order_cas(struct pay_store *store,
                                                    const struct pay_store_cas *cas,

@@ -39,7 +39,7 @@ static bool add_closed(struct pay_arena *arena, struct pay_unit *unit, struct pa
 }
 
 struct lock {
-    struct pay_list created, created_units, updated, updated_units, closed;
+    struct pay_list created, created_units, updated, updated_units;
 };
 
 static bool add_unit(struct pay_arena *arena, struct pay_unit *unit, struct lock *lock)
@@ -54,8 +54,7 @@ static bool add_unit(struct pay_arena *arena, struct pay_unit *unit, struct lock
         return true;
     }
     return pay_list_add(arena, &lock->updated, order) &&
-           pay_list_add(arena, &lock->updated_units, unit) &&
-           add_closed(arena, unit, &lock->closed);
+           pay_list_add(arena, &lock->updated_units, unit);
 }
 
 static bool settle(struct pay_arena *arena, const struct pay_list *units, const bool *won,
@@ -69,6 +68,26 @@ static bool settle(struct pay_arena *arena, const struct pay_list *units, const 
         }
     }
     return true;
+}
+
+/* After the compare-and-set, for those that won it: who lost may decide to close nothing. */
+static enum pay_status close_gates(struct pay_try *turn, const struct pay_list *units,
+                                   struct pay_err *err)
+{
+    struct pay_store *store = turn->worker->store;
+    struct pay_list gates = {NULL, 0, 0};
+    for (size_t i = 0; i < units->count; i++) {
+        struct pay_unit *unit = units->items[i];
+        if (unit->won && !add_closed(turn->worker->scratch, unit, &gates)) {
+            return full(err);
+        }
+    }
+    if (gates.count == 0) {
+        return PAY_OK;
+    }
+    enum pay_status status =
+        pay_store_gate_close(store, (const struct pay_gate *const *)gates.items, gates.count, err);
+    return status != PAY_OK ? status : pay_store_flush(store, err);
 }
 
 enum pay_status pay_write_lock(struct pay_try *turn, struct pay_list *units,
@@ -91,8 +110,6 @@ enum pay_status pay_write_lock(struct pay_try *turn, struct pay_list *units,
         .created_count = lock.created.count,
         .updated = (const struct pay_order *const *)lock.updated.items,
         .updated_count = lock.updated.count,
-        .closed = (const struct pay_gate *const *)lock.closed.items,
-        .closed_count = lock.closed.count,
     };
     enum pay_status status = pay_store_order_cas(turn->worker->store, &cas, created, updated, err);
     if (status != PAY_OK) {
@@ -100,7 +117,7 @@ enum pay_status pay_write_lock(struct pay_try *turn, struct pay_list *units,
     }
     bool fits = settle(arena, &lock.created_units, created, ret_lost) &&
                 settle(arena, &lock.updated_units, updated, ret_lost);
-    return fits ? PAY_OK : full(err);
+    return fits ? close_gates(turn, &lock.updated_units, err) : full(err);
 }
 
 /* ---- steps 5 and 6 ---- */

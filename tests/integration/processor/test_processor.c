@@ -797,6 +797,47 @@ static void a_gate_that_was_passed_meanwhile_is_closed_as_sent(void **state)
         number(world, "SELECT count(*) FROM payfact.payment_order WHERE intent = 'CANCEL'"), 1);
 }
 
+/* A payment that loses its compare-and-set wrote nothing: its gate stays as it was too. */
+static void a_payment_that_lost_closes_no_gate(void **state)
+{
+    struct world *world = *state;
+    struct racer racer = {.world = world, .worker = world->worker};
+    struct pay_pg *other = NULL;
+    const struct pay_pg_options options = {.conninfo = world->db.conninfo};
+    struct pay_command cancel = create_command(P);
+    cancel.command_id = PAY_STR("cancel-1");
+    cancel.type = PAY_CMD_CANCEL_PAYMENT;
+    cancel.reason_code = PAY_STR("REQUESTED");
+    add_create(world, P);
+    turn(world);
+    world_must(world, pay_pg_open(&options, &other, &world->err));
+    world_must(world, pay_pg_script(other, "BEGIN", &world->err));
+    world_must(world, pay_pg_script(other,
+                                    "UPDATE payfact.payment_order SET version = version + 1,"
+                                    " status = 'FAILED', reason_code = 'DECLINED';"
+                                    "UPDATE payfact.payment_attempt SET live = false,"
+                                    " status = 'FAILED'",
+                                    &world->err));
+    add_command(world, &cancel, world->shop, "shop-a");
+    racer.msgs[0] = world->msgs[0];
+    racer.count = world->count;
+    world->count = 0;
+    assert_int_equal(pthread_create(&racer.thread, NULL, race, &racer), 0);
+    wait_blocked(world);
+    world_must(world, pay_pg_script(other, "COMMIT", &world->err));
+    assert_int_equal(pthread_join(racer.thread, NULL), 0);
+    assert_int_equal(racer.status, PAY_OK);
+    (void)pay_pg_free(other); /* always NULL */
+    /* Decided once more, from what is there now: there is nothing to withdraw. */
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.command WHERE command_id ="
+                                   " 'cancel-1'"),
+                     1);
+    assert_int_equal(
+        number(world, "SELECT count(*) FROM payfact.payment_order WHERE intent = 'CANCEL'"), 0);
+    assert_int_equal(
+        number(world, "SELECT count(*) FROM payfact.psp_request WHERE closed_at IS NOT NULL"), 0);
+}
+
 static void a_lost_connection_is_made_again(void **state)
 {
     struct world *world = *state;
@@ -914,6 +955,7 @@ int main(void)
         TEST(two_workers_on_the_same_payments_lose_nothing),
         TEST(a_payment_that_moved_is_decided_again),
         TEST(a_gate_that_was_passed_meanwhile_is_closed_as_sent),
+        TEST(a_payment_that_lost_closes_no_gate),
         TEST(a_lost_connection_is_made_again),
         TEST(a_missing_partition_is_waited_for_and_never_poison),
         TEST(a_crash_before_commit_leaves_nothing),
