@@ -331,12 +331,13 @@ static bool renew_params(struct pay_try *turn, struct pay_unit *unit, const stru
     return true;
 }
 
+/* Only what an accepted command brought: the next CONFIRM sends it, whoever wrote it. */
 static bool keep_redirect(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item)
 {
     struct pay_arena *arena = turn->worker->scratch;
     const struct pay_sealed *sealed = &item->what->command.redirect_data;
     if (item->command == NULL || item->command->type != PAY_CMD_CONTINUE_ATTEMPT ||
-        sealed->ciphertext.ptr == NULL || item->refusal.ptr != NULL) {
+        sealed->ciphertext.ptr == NULL || item->verdict != PAY_VERDICT_APPLY) {
         return true;
     }
     for (size_t i = 0; i < unit->snapshot.attempt_count; i++) {
@@ -391,8 +392,8 @@ static enum pay_status emit(struct pay_try *turn, struct pay_unit *unit, struct 
                             const struct pay_decide_input *in, struct pay_err *err)
 {
     const struct pay_decision *decision = turn->worker->decision;
-    if (!renew_params(turn, unit, item) || !name_routes(turn, unit, item) ||
-        !note_cases(turn, unit, item)) {
+    if (!keep_redirect(turn, unit, item) || !renew_params(turn, unit, item) ||
+        !name_routes(turn, unit, item) || !note_cases(turn, unit, item)) {
         return full(err);
     }
     enum pay_status status = PAY_OK;
@@ -413,8 +414,7 @@ static enum pay_status decide_item(struct pay_try *turn, struct pay_unit *unit,
     struct pay_decision *decision = turn->worker->decision;
     make_input(turn, item, &in);
     unit->snapshot.order_no_taken = item->order_no.taken;
-    if (!pay_store_snapshot_reserve(turn->worker->scratch, &unit->snapshot) ||
-        !keep_redirect(turn, unit, item)) {
+    if (!pay_store_snapshot_reserve(turn->worker->scratch, &unit->snapshot)) {
         return full(err);
     }
     pay_decide(&unit->snapshot, &in, decision);

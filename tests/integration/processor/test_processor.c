@@ -838,6 +838,40 @@ static void a_payment_that_lost_closes_no_gate(void **state)
         number(world, "SELECT count(*) FROM payfact.psp_request WHERE closed_at IS NOT NULL"), 0);
 }
 
+static void add_continue(struct world *world, const char *command_id)
+{
+    static char attempt[PAY_ACTION_ID_SIZE];
+    struct pay_command command = create_command(P);
+    pay_id_action(attempt, P, 'A', 1);
+    command.command_id = pay_str_of(command_id);
+    command.type = PAY_CMD_CONTINUE_ATTEMPT;
+    command.attempt_id = pay_str_of(attempt);
+    add_command(world, &command, world->shop, "shop-a");
+}
+
+/* What a refused command brings must never reach a CONFIRM. */
+static void only_an_accepted_continue_keeps_its_redirect_data(void **state)
+{
+    struct world *world = *state;
+    add_create(world, P);
+    turn(world);
+    add_continue(world, "continue-1"); /* no action is open */
+    turn(world);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.command WHERE command_id ="
+                                   " 'continue-1' AND status = 'REJECTED'"),
+                     1);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.attempt_redirect"), 0);
+
+    add_callback(world, P, PAY_EV_ATTEMPT_ACTION_REQUIRED, "evt_1");
+    turn(world);
+    add_continue(world, "continue-2");
+    turn(world);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.command WHERE command_id ="
+                                   " 'continue-2' AND status = 'ACCEPTED'"),
+                     1);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.attempt_redirect"), 1);
+}
+
 static void a_lost_connection_is_made_again(void **state)
 {
     struct world *world = *state;
@@ -956,6 +990,7 @@ int main(void)
         TEST(a_payment_that_moved_is_decided_again),
         TEST(a_gate_that_was_passed_meanwhile_is_closed_as_sent),
         TEST(a_payment_that_lost_closes_no_gate),
+        TEST(only_an_accepted_continue_keeps_its_redirect_data),
         TEST(a_lost_connection_is_made_again),
         TEST(a_missing_partition_is_waited_for_and_never_poison),
         TEST(a_crash_before_commit_leaves_nothing),

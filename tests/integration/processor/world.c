@@ -245,7 +245,10 @@ void add_command(struct world *world, const struct pay_command *command,
                     .key_id = pay_str_of(key_id),
                     .writer_fingerprint = {fingerprint, sizeof(fingerprint)},
                     .params = &params,
-                    .param_count = command->type == PAY_CMD_CREATE_PAYMENT ? 1 : 0},
+                    .param_count = command->type == PAY_CMD_CREATE_PAYMENT ? 1 : 0,
+                    .redirect_data = command->type == PAY_CMD_CONTINUE_ATTEMPT
+                                         ? params
+                                         : (struct pay_sealed){.ciphertext = {NULL, 0}}},
         .received_at_us = 1,
     };
     add_input(world, &input,
