@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/io/pg/pg_error.h"
 
 #include "common/base/banned.h"
 
@@ -125,13 +126,24 @@ static bool can_split(enum pay_status status, const struct pay_err *err)
     return status == PAY_REJECT || (status == PAY_RETRY && err->code == PAY_CODEC_NO_MEMORY);
 }
 
+/* Tries of a batch that finds other rows than it must before it is made smaller. */
+#define STUBBORN_TRIES 5
+
+/* A lost race, which the next try settles; or what two inputs of one batch do to each other. */
+static bool is_stubborn(enum pay_status status, const struct pay_err *err)
+{
+    return status == PAY_RETRY &&
+           (err->code == PAY_STORE_COUNT || err->code == pay_pg_sqlstate_code("23505"));
+}
+
 /* @return false: wait() gave up. */
 static bool wait_again(struct pay_worker *worker, enum pay_status status, const struct pay_err *err)
 {
     pay_metric_add(worker->metrics[PAY_PM_RETRIES], (const char *const[]){pay_status_name(status)},
                    1);
-    pay_log(err->code == PAY_STORE_COUNT ? PAY_LOG_INFO : PAY_LOG_WARN, "batch_retry",
-            PAY_F_ERR(err));
+    enum pay_log_level level = err->code == PAY_STORE_COUNT ? PAY_LOG_INFO : PAY_LOG_WARN;
+    bool is_lasting = is_stubborn(status, err) && worker->backoff.tries >= STUBBORN_TRIES;
+    pay_log(is_lasting ? PAY_LOG_ERROR : level, "batch_retry", PAY_F_ERR(err));
     worker->backoff.min_ms = 10;
     worker->backoff.max_ms = (int)worker->cfg->retry_max_ms;
     return worker->options.wait(worker->options.ctx, pay_pg_backoff_next_ms(&worker->backoff));
@@ -141,7 +153,7 @@ static bool wait_again(struct pay_worker *worker, enum pay_status status, const 
 static enum pay_status apply(struct pay_worker *worker, struct pay_item **items, size_t count,
                              struct pay_err *err)
 {
-    for (;;) {
+    for (int stubborn = 0;;) {
         enum pay_status status = pay_worker_connect(worker, err);
         if (status == PAY_OK) {
             status = pay_apply(worker, items, count, err);
@@ -152,6 +164,12 @@ static enum pay_status apply(struct pay_worker *worker, struct pay_item **items,
         }
         if (status == PAY_FATAL || can_split(status, err)) {
             return status;
+        }
+        /* One alone is never poison for this: what it meets may be gone by the next try. */
+        stubborn += is_stubborn(status, err) ? 1 : 0;
+        if (stubborn > STUBBORN_TRIES && count > 1) {
+            worker->backoff.tries = 0;
+            return PAY_REJECT;
         }
         /* An unknown COMMIT is read back by the next try: what is in the inbox was committed. */
         if (!wait_again(worker, status, err)) {

@@ -872,6 +872,32 @@ static void only_an_accepted_continue_keeps_its_redirect_data(void **state)
     assert_int_equal(number(world, "SELECT count(*) FROM payfact.attempt_redirect"), 1);
 }
 
+/* Nothing that one payment's inputs say may hold up the others: not even the same name twice. */
+static void two_payments_that_bind_one_reference_in_one_batch(void **state)
+{
+    struct world *world = *state;
+    const char *other = payment_id(1);
+    char business[PAY_BUSINESS_KEY_SIZE];
+    add_create(world, P);
+    add_create(world, other);
+    turn(world);
+    add_callback(world, P, PAY_EV_ATTEMPT_SUCCEEDED, "evt_1");
+    struct pay_payment_input second = callback(other, PAY_EV_ATTEMPT_SUCCEEDED, "evt_2");
+    second.event.provider_payment_id = pay_str_of("pi_01ARZ3NDEKTSV4RRFFQ69G5A00");
+    second.event.references[0].reference = second.event.provider_payment_id;
+    assert_true(pay_business_key(business, &second.event));
+    second.business_key = pay_str_of(business);
+    add_input(world, &second, other);
+    world->waits_max = 30; /* gives up: it would go on for ever */
+    turn(world);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.attempt_reference"), 1);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.payment_order WHERE status ="
+                                   " 'SUCCEEDED'"),
+                     1);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.channel_event"), 2);
+    assert_int_equal(world->letter_count, 0);
+}
+
 static void a_lost_connection_is_made_again(void **state)
 {
     struct world *world = *state;
@@ -991,6 +1017,7 @@ int main(void)
         TEST(a_gate_that_was_passed_meanwhile_is_closed_as_sent),
         TEST(a_payment_that_lost_closes_no_gate),
         TEST(only_an_accepted_continue_keeps_its_redirect_data),
+        TEST(two_payments_that_bind_one_reference_in_one_batch),
         TEST(a_lost_connection_is_made_again),
         TEST(a_missing_partition_is_waited_for_and_never_poison),
         TEST(a_crash_before_commit_leaves_nothing),
