@@ -4,6 +4,7 @@ judges: never more than one charge of an attempt, and the payment converges to w
 """
 
 import subprocess
+import tempfile
 
 import pytest
 
@@ -222,10 +223,11 @@ def no_tls_at_all(document):
     account["endpoint"] = account["endpoint"].replace("http://", "https://")
 
 
-def self_signed():
-    import tempfile
+certificates = tempfile.TemporaryDirectory(prefix="payfact-test.")  # goes with this process
 
-    folder = tempfile.mkdtemp(prefix="payfact-test.")
+
+def self_signed():
+    folder = certificates.name
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=127.0.0.1",
                     "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{folder}/key", "-out", f"{folder}/cert"],
                    check=True, capture_output=True)  # fmt: skip
