@@ -4,15 +4,17 @@
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-wanted=$STACK_HERE/../../requirements.txt venv=$STACK_CACHE/venv
+# Named by the digest of the requirements: another checkout with others never takes a running one's away.
+wanted=$STACK_HERE/../../requirements.txt
+venv=$STACK_CACHE/venv-$(sha256sum "$wanted" | cut -c1-12)
 python=$venv/bin/python3
 exec 9>"$STACK_CACHE/.lock"
 flock 9 # two runs at once: the second one waits and finds the first one's
-if ! cmp -s "$wanted" "$venv/.complete" || [ ! -x "$python" ]; then
+if [ ! -f "$venv/.complete" ] || [ ! -x "$python" ]; then
   say "installing the Python packages of tests/requirements.txt (once)"
   rm -rf "$venv"
   python3 -m venv "$venv"
   "$venv/bin/pip" install -q --disable-pip-version-check -r "$wanted" >&2
-  cp "$wanted" "$venv/.complete"
+  touch "$venv/.complete"
 fi
 echo "$python"
