@@ -207,10 +207,11 @@ static enum pay_status turn(struct loop *loop, struct pay_err *err)
     }
     if (count > 0) {
         status = work(loop, count, err);
+        status =
+            pay_worker_outcome(status, pay_service_mode(loop->svc) != PAY_SERVICE_RUNNING, err);
     }
     refresh(loop);
-    /* Given up while draining: nothing was stored, so another member takes it. */
-    return status == PAY_RETRY ? PAY_OK : status;
+    return status;
 }
 
 /* ---- life ---- */

@@ -248,6 +248,19 @@ static enum pay_status read_items(struct pay_worker *worker, const struct pay_ka
     return PAY_OK;
 }
 
+enum pay_status pay_worker_outcome(enum pay_status status, bool is_draining, struct pay_err *err)
+{
+    if (status != PAY_RETRY) {
+        return status;
+    }
+    if (is_draining) {
+        return PAY_OK;
+    }
+    const struct pay_err why = *err;
+    return pay_err_set(err, PAY_FATAL, why.code, "worker.outcome",
+                       "a batch was given up while running: %s", why.text);
+}
+
 enum pay_status pay_worker_turn(struct pay_worker *worker, const struct pay_accounts *accounts,
                                 const struct pay_kafka_msg *msgs, size_t count, struct pay_err *err)
 {

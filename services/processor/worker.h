@@ -26,6 +26,13 @@ PAY_MUST_CHECK enum pay_status pay_worker_turn(struct pay_worker *worker,
                                                const struct pay_accounts *accounts,
                                                const struct pay_kafka_msg *msgs, size_t count,
                                                struct pay_err *err);
+/**
+ * @brief What a turn means for the loop. Given up while draining, nothing was stored and another
+ * member takes it; given up otherwise, the next batch's offsets would be committed past it.
+ * @return PAY_OK: go on. PAY_FATAL: end the process, so that the batch is delivered again.
+ */
+PAY_MUST_CHECK enum pay_status pay_worker_outcome(enum pay_status status, bool is_draining,
+                                                  struct pay_err *err);
 /** @brief Connected, with a schema that this binary knows? Connects when it is not. */
 PAY_MUST_CHECK enum pay_status pay_worker_connect(struct pay_worker *worker, struct pay_err *err);
 bool pay_worker_connected(const struct pay_worker *worker);

@@ -929,6 +929,21 @@ static void a_missing_partition_is_waited_for_and_never_poison(void **state)
     assert_int_equal(number(world, "SELECT count(*) FROM payfact.payment_order"), 0);
 }
 
+/* The next batch's offsets would be committed past it. */
+static void a_batch_is_given_up_only_while_draining(void **state)
+{
+    struct world *world = *state;
+    world->waits_max = 1;
+    world->refuse_letters = true;
+    add_bytes(world, "k", "junk", 4);
+    assert_int_equal(turn_with(world, world->worker), PAY_RETRY);
+    assert_int_equal(pay_worker_outcome(PAY_RETRY, true, &world->err), PAY_OK);
+    assert_int_equal(pay_worker_outcome(PAY_RETRY, false, &world->err), PAY_FATAL);
+    assert_non_null(strstr(world->err.text, "not acknowledged"));
+    assert_int_equal(pay_worker_outcome(PAY_OK, false, &world->err), PAY_OK);
+    assert_int_equal(pay_worker_outcome(PAY_REJECT, true, &world->err), PAY_REJECT);
+}
+
 /* kill -9 at a named point, in a process of its own; then the same record again. */
 static void crash_at(struct world *world, const char *point)
 {
@@ -1020,6 +1035,7 @@ int main(void)
         TEST(two_payments_that_bind_one_reference_in_one_batch),
         TEST(a_lost_connection_is_made_again),
         TEST(a_missing_partition_is_waited_for_and_never_poison),
+        TEST(a_batch_is_given_up_only_while_draining),
         TEST(a_crash_before_commit_leaves_nothing),
         TEST(a_crash_after_commit_decides_nothing_twice),
     };
