@@ -224,6 +224,20 @@ static void test_a_schema_of_something_else(void **state)
     assert_int_equal(fixture->err.code, PAY_CODEC_SCHEMA_UNKNOWN);
 }
 
+/* There it is, and will never be of use: no second for a replica, no asking again. */
+static void test_a_schema_that_is_not_avro(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct pay_bytes value = value_of(fixture, PAY_RECORD_COMMAND, false);
+    say(fixture, 200, "{\"schema\":\"x\",\"schemaType\":\"PROTOBUF\"}");
+    for (int times = 0; times < 3; times++) {
+        assert_int_equal(resolve(fixture, PAY_RECORD_COMMAND, value), PAY_OK);
+        assert_int_equal(decode(fixture, PAY_RECORD_COMMAND, value), PAY_REJECT);
+        assert_int_equal(fixture->err.code, PAY_CODEC_SCHEMA_UNKNOWN);
+    }
+    assert_int_equal(asked(fixture), 1);
+}
+
 /* An outage says nothing about a schema: nothing may become a dead letter of it. */
 static void test_while_it_is_away_nothing_is_decided(void **state)
 {
@@ -290,6 +304,7 @@ static enum pay_status refresh(struct fixture *fixture, const char *versions, co
 static void test_events_are_framed_by_the_id_of_their_schema(void **state)
 {
     struct fixture *fixture = *state;
+    static const uint8_t unset[PAY_CODEC_FRAME_BYTES] = {0xc3, 0x01}; /* Fingerprint 0. */
     struct pay_buf out = pay_buf_make(ANSWER_MAX);
     const enum pay_record record = PAY_RECORD_PAYMENT_EVENT;
     const struct pay_bytes wanted = value_of(fixture, record, false);
@@ -300,6 +315,9 @@ static void test_events_are_framed_by_the_id_of_their_schema(void **state)
                              answer_of(fixture, current(record))),
                      PAY_OK);
     assert_int_equal(asked(fixture), 3);
+    assert_int_equal(pay_outgoing_frame(fixture->outgoing, (struct pay_bytes){unset, sizeof unset},
+                                        &out, &fixture->err),
+                     PAY_RETRY);
     for (int times = 0; times < 2; times++) {
         assert_int_equal(pay_outgoing_frame(fixture->outgoing, single, &out, &fixture->err),
                          PAY_OK);
@@ -349,6 +367,7 @@ int main(void)
         TEST(a_newer_notification_is_read),
         TEST(a_newer_command_is_not),
         TEST(a_schema_of_something_else),
+        TEST(a_schema_that_is_not_avro),
         TEST(while_it_is_away_nothing_is_decided),
         TEST(an_absent_id_gets_a_second_and_then_is_absent),
         TEST(any_number_of_ids_stays_bounded),
