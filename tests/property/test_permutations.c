@@ -43,51 +43,78 @@ struct outcome {
     struct pay_amounts amounts;
 };
 
-#define BY_US(event) {.type = PAY_EV_ATTEMPT_##event, .evidence = PAY_EVIDENCE_LOCAL, .job = ".SUBMIT"}
-#define ANSWER(event)                                                                               \
+#define BY_US(event) \
+    {.type = PAY_EV_ATTEMPT_##event, .evidence = PAY_EVIDENCE_LOCAL, .job = ".SUBMIT"}
+#define ANSWER(event) \
     {.type = PAY_EV_ATTEMPT_##event, .evidence = PAY_EVIDENCE_SYNC_RESPONSE, .job = ".SUBMIT"}
-#define ANSWER_WITH_ACTION                                                                          \
-    {.type = PAY_EV_ATTEMPT_ACTION_REQUIRED,                                                        \
-     .evidence = PAY_EVIDENCE_SYNC_RESPONSE,                                                        \
-     .job = ".SUBMIT",                                                                              \
+#define ANSWER_WITH_ACTION                   \
+    {.type = PAY_EV_ATTEMPT_ACTION_REQUIRED, \
+     .evidence = PAY_EVIDENCE_SYNC_RESPONSE, \
+     .job = ".SUBMIT",                       \
      .hands_out = true}
 #define CALLBACK(event) {.type = PAY_EV_ATTEMPT_##event, .evidence = PAY_EVIDENCE_WEBHOOK}
-#define QUERY(event)                                                                                \
-    {.type = PAY_EV_ATTEMPT_##event,                                                                \
-     .evidence = PAY_EVIDENCE_QUERY,                                                                \
-     .job = ".QUERY.v7",                                                                            \
+#define QUERY(event)                 \
+    {.type = PAY_EV_ATTEMPT_##event, \
+     .evidence = PAY_EVIDENCE_QUERY, \
+     .job = ".QUERY.v7",             \
      .query_by = PAY_QUERY_BY_REQUEST_NUMBER}
 #define PSP_B_IS_WANTED {.is_command = true}
 
 static const struct scenario scenarios[] = {
-    {"A: time-out, query says succeeded, late processing callback", PAY_ATTEMPT_SUCCEEDED,
-     PAY_ORDER_SUCCEEDED, 1, 6,
+    {"A: time-out, query says succeeded, late processing callback",
+     PAY_ATTEMPT_SUCCEEDED,
+     PAY_ORDER_SUCCEEDED,
+     1,
+     6,
      {BY_US(SUBMITTED), BY_US(UNKNOWN), QUERY(SUCCEEDED), CALLBACK(PROCESSING),
       CALLBACK(PROCESSING), CALLBACK(SUCCEEDED)}},
-    {"B: processing, succeeded, succeeded again", PAY_ATTEMPT_SUCCEEDED, PAY_ORDER_SUCCEEDED, 1, 6,
+    {"B: processing, succeeded, succeeded again",
+     PAY_ATTEMPT_SUCCEEDED,
+     PAY_ORDER_SUCCEEDED,
+     1,
+     6,
      {BY_US(SUBMITTED), ANSWER(PROCESSING), CALLBACK(PROCESSING), CALLBACK(SUCCEEDED),
       CALLBACK(SUCCEEDED), QUERY(SUCCEEDED)}},
-    {"E: UNKNOWN, upstream wants another PSP", PAY_ATTEMPT_SUCCEEDED, PAY_ORDER_SUCCEEDED, 1, 6,
+    {"E: UNKNOWN, upstream wants another PSP",
+     PAY_ATTEMPT_SUCCEEDED,
+     PAY_ORDER_SUCCEEDED,
+     1,
+     6,
      {BY_US(SUBMITTED), BY_US(UNKNOWN), PSP_B_IS_WANTED, PSP_B_IS_WANTED, QUERY(SUCCEEDED),
       CALLBACK(SUCCEEDED)}},
-    {"F: the callback overtakes our answer and our ATTEMPT_SUBMITTED", PAY_ATTEMPT_SUCCEEDED,
-     PAY_ORDER_SUCCEEDED, 1, 6,
+    {"F: the callback overtakes our answer and our ATTEMPT_SUBMITTED",
+     PAY_ATTEMPT_SUCCEEDED,
+     PAY_ORDER_SUCCEEDED,
+     1,
+     6,
      {BY_US(SUBMITTED), ANSWER_WITH_ACTION, CALLBACK(ACTION_REQUIRED), CALLBACK(PROCESSING),
       CALLBACK(SUCCEEDED), QUERY(SUCCEEDED)}},
     {"F: the same, our answer says succeeded, and a time-out is reported too",
-     PAY_ATTEMPT_SUCCEEDED, PAY_ORDER_SUCCEEDED, 1, 6,
-     {BY_US(SUBMITTED), ANSWER(SUCCEEDED), CALLBACK(SUCCEEDED), CALLBACK(SUCCEEDED),
-      BY_US(UNKNOWN), BY_US(NOT_SENT)}},
-    {"O1: declined first, paid on the same object", PAY_ATTEMPT_SUCCEEDED, PAY_ORDER_SUCCEEDED, 1,
+     PAY_ATTEMPT_SUCCEEDED,
+     PAY_ORDER_SUCCEEDED,
+     1,
+     6,
+     {BY_US(SUBMITTED), ANSWER(SUCCEEDED), CALLBACK(SUCCEEDED), CALLBACK(SUCCEEDED), BY_US(UNKNOWN),
+      BY_US(NOT_SENT)}},
+    {"O1: declined first, paid on the same object",
+     PAY_ATTEMPT_SUCCEEDED,
+     PAY_ORDER_SUCCEEDED,
+     1,
      6,
      {BY_US(SUBMITTED), ANSWER_WITH_ACTION, CALLBACK(DECLINED), CALLBACK(DECLINED),
       CALLBACK(SUCCEEDED), CALLBACK(PROCESSING)}},
-    {"failed for good: the next attempt begins once", PAY_ATTEMPT_FAILED, PAY_ORDER_PROCESSING, 2,
+    {"failed for good: the next attempt begins once",
+     PAY_ATTEMPT_FAILED,
+     PAY_ORDER_PROCESSING,
+     2,
      6,
      {BY_US(SUBMITTED), BY_US(UNKNOWN), CALLBACK(FAILED), CALLBACK(FAILED), CALLBACK(PROCESSING),
       QUERY(FAILED)}},
-    {"canceled at the PSP: the next attempt begins once", PAY_ATTEMPT_CANCELED,
-     PAY_ORDER_PROCESSING, 2, 5,
+    {"canceled at the PSP: the next attempt begins once",
+     PAY_ATTEMPT_CANCELED,
+     PAY_ORDER_PROCESSING,
+     2,
+     5,
      {BY_US(SUBMITTED), CALLBACK(ACTION_REQUIRED), CALLBACK(CANCELED), CALLBACK(CANCELED),
       BY_US(UNKNOWN)}},
 };

@@ -33,10 +33,11 @@ static struct {
     uint64_t calls, once;
     bool counts;
     char attempt_ids[XP_ATTEMPTS_MAX + 1][PAY_ACTION_ID_SIZE];
-    char references[XP_ATTEMPTS_MAX + 1][2][24];
+    char references[XP_ATTEMPTS_MAX + 1][XP_REFERENCE_COUNT][24];
 } bench;
 
-/* ------------------------------------------------------------------------------------- plain values */
+/* ------------------------------------------------------------------------------------- plain
+ * values */
 
 int64_t xp_bench_time_us(uint8_t time)
 {
@@ -46,7 +47,8 @@ int64_t xp_bench_time_us(uint8_t time)
     return time == XP_NEVER ? INT64_MAX : XP_START_US + (time - 1) * HALF_US;
 }
 
-/* A half tick stands for any moment between two ticks: the core adds a microsecond here and there. */
+/* A half tick stands for any moment between two ticks: the core adds a microsecond here and there.
+ */
 static uint8_t time_of_us(int64_t time_us)
 {
     if (time_us == 0) {
@@ -146,6 +148,8 @@ static void fill_route(struct pay_route *route, const struct xp_config *config, 
 
 void xp_bench_open(const struct xp_config *config)
 {
+    static const char *const prefixes[XP_REFERENCE_COUNT] = {"pi", "pj", "re"};
+
     memset(&bench, 0, sizeof bench);
     bench.config = config;
     for (int i = 0; i < XP_ROUTES; i++) {
@@ -153,13 +157,16 @@ void xp_bench_open(const struct xp_config *config)
     }
     for (int i = 0; i <= XP_ATTEMPTS_MAX; i++) {
         pay_id_action(bench.attempt_ids[i], XP_PAYMENT, 'A', i + 1);
-        (void)snprintf(bench.references[i][0], sizeof bench.references[i][0], "pi_A%02d", i + 1);
-        (void)snprintf(bench.references[i][1], sizeof bench.references[i][1], "pi_B%02d", i + 1);
+        for (int which = 0; which < XP_REFERENCE_COUNT; which++) {
+            (void)snprintf(bench.references[i][which], sizeof bench.references[i][which],
+                           "%s_A%02d", prefixes[which], i + 1);
+        }
     }
     xp_bench_reset_counters(false);
 }
 
-/* -------------------------------------------------------------------------------- world → snapshot */
+/* -------------------------------------------------------------------------------- world → snapshot
+ */
 
 static void load_gate(struct pay_snapshot *snap, const struct xp_gate *from, int attempt,
                       enum pay_job_kind kind, int number)
@@ -186,7 +193,7 @@ static void load_reference(struct pay_snapshot *snap, const struct xp_attempt *f
     }
     struct pay_bound_reference *bound = &snap->references[snap->reference_count++];
     bound->attempt_index = attempt;
-    bound->kind = PAY_REF_INTENT;
+    bound->kind = which == XP_REFERENCE_REVERSAL ? PAY_REF_MODIFICATION : PAY_REF_INTENT;
     bound->bound_at_us = xp_bench_time_us(from->bound_at);
     copy(bound->reference, sizeof bound->reference, bench.references[attempt][which]);
 }
@@ -235,8 +242,9 @@ static void load_attempt(struct pay_snapshot *snap, const struct xp_world *world
     for (int n = 0; n < XP_CONFIRMS_MAX; n++) {
         load_gate(snap, &from->confirm[n], index, PAY_JOB_CONFIRM, n + 1);
     }
-    load_reference(snap, from, index, 0);
-    load_reference(snap, from, index, 1);
+    for (int which = 0; which < XP_REFERENCE_COUNT; which++) {
+        load_reference(snap, from, index, which);
+    }
 }
 
 static void load_cases(struct pay_snapshot *snap, uint32_t cases)
@@ -309,7 +317,8 @@ static void load(struct xp_rows *rows, const struct xp_world *world, bool tired)
     load_cases(&rows->snap, xp_cases(world));
 }
 
-/* -------------------------------------------------------------------------------- snapshot → world */
+/* -------------------------------------------------------------------------------- snapshot → world
+ */
 
 static int attempt_of_id(const char *id)
 {
@@ -381,7 +390,7 @@ static void store_reference(struct xp_world *world, const struct pay_bound_refer
     struct xp_attempt *to = &world->attempts[from->attempt_index];
     const uint8_t at = time_of_us(from->bound_at_us);
 
-    for (int which = 0; which < 2; which++) {
+    for (int which = 0; which < XP_REFERENCE_COUNT; which++) {
         if (strcmp(from->reference, bench.references[from->attempt_index][which]) == 0) {
             to->references |= (uint8_t)(1 << which);
         }
@@ -473,7 +482,8 @@ static bool store(struct xp_world *world)
     return fits;
 }
 
-/* ------------------------------------------------------------------------------------------ deciding */
+/* ------------------------------------------------------------------------------------------
+ * deciding */
 
 static uint64_t hash_more(uint64_t hash, const void *bytes, size_t len)
 {
@@ -527,9 +537,8 @@ static void decide_first(const struct pay_decide_input *input)
 struct xp_decided xp_bench_decide(struct xp_world *world, const struct pay_decide_input *input,
                                   bool tired)
 {
-    struct xp_decided decided = {.decision = &bench.decision,
-                                 .rows = &bench.rows,
-                                 .sequence_before = xp_counters.sequence};
+    struct xp_decided decided = {
+        .decision = &bench.decision, .rows = &bench.rows, .sequence_before = xp_counters.sequence};
 
     const bool twice = bench.calls++ % REPEAT_EVERY == 0;
 

@@ -34,8 +34,8 @@ struct xp_decided {
     const struct pay_decision *decision;
     const struct xp_rows *rows; /**< After. */
     int64_t sequence_before;
-    bool is_beyond;             /**< One attempt or CONFIRM more than the bound. */
-    bool is_repeatable;         /**< Decided twice from the same: the same bytes. */
+    bool is_beyond;     /**< One attempt or CONFIRM more than the bound. */
+    bool is_repeatable; /**< Decided twice from the same: the same bytes. */
 };
 
 extern struct xp_counters xp_counters;
@@ -60,7 +60,7 @@ const struct pay_route *xp_bench_routes(void);
 int64_t xp_bench_time_us(uint8_t time);
 /** "…A01" of an index from 0; static. */
 const char *xp_bench_attempt_id(int attempt);
-/** The main (0) or second (1) reference of an attempt; static. */
+/** A reference of an attempt, of enum xp_reference; static. */
 const char *xp_bench_reference(int attempt, int which);
 
 #endif /* PAY_TESTS_EXPLORER_BENCH_H */

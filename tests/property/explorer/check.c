@@ -48,11 +48,12 @@ bool xp_check(struct xp_violation *violation, enum xp_invariant invariant, bool 
     return holds;
 }
 
-/* ------------------------------------------------------------------------------------- at the PSPs */
+/* ------------------------------------------------------------------------------------- at the PSPs
+ */
 
 static bool is_honest(const struct xp_config *config)
 {
-    return config->traits == 0;
+    return (config->traits & XP_DISHONEST) == 0;
 }
 
 bool xp_check_truth(const struct xp_config *config, const struct xp_world *world,
@@ -90,8 +91,7 @@ bool xp_check_send(const struct xp_config *config, const struct xp_world *world,
 {
     const struct xp_attempt *a = &world->attempts[attempt];
     const bool is_closed = world->is_canceled != 0 || order_is_final(world->order) ||
-                           xp_is_final(a->status) ||
-                           a->cancel_cause != PAY_CANCEL_CAUSE_NONE;
+                           xp_is_final(a->status) || a->cancel_cause != PAY_CANCEL_CAUSE_NONE;
 
     return xp_check(violation, XP_NO_SECOND_SEND,
                     !is_honest(config) || !other_may_have_money(config, world, attempt),
@@ -144,12 +144,14 @@ static bool check_attempt(const struct xp_transition *t, int index, struct xp_vi
 {
     const struct xp_attempt *a = &t->after->attempts[index];
     const struct xp_attempt *b = &t->before->attempts[index];
-    const bool is_new_end = a->status != b->status && (a->status == PAY_ATTEMPT_FAILED ||
-                                                       a->status == PAY_ATTEMPT_CANCELED);
+    const bool is_new_end = a->status != b->status &&
+                            (a->status == PAY_ATTEMPT_FAILED || a->status == PAY_ATTEMPT_CANCELED);
     const bool is_paid = a->status == PAY_ATTEMPT_SUCCEEDED;
     const bool was_paid = index < t->before->attempt_count && b->status == PAY_ATTEMPT_SUCCEEDED;
-    const bool holds_it =
-        (a->object == XP_CHARGED && a->is_short == 0) || a->second == XP_CHARGED;
+    /* A PSP that misreads is believed only where nothing says better. */
+    const bool speaks_true = is_honest(t->config) || (t->config->traits == XP_MISREADS &&
+                                                      (a->references != 0 || a->actions != 0));
+    const bool holds_it = (a->object == XP_CHARGED && a->is_short == 0) || a->second == XP_CHARGED;
 
     return xp_check(violation, XP_SUCCESS_STAYS, !was_paid || is_paid, "a success was left") &&
            xp_check(violation, XP_SUCCESS_IS_TRUE,
@@ -157,13 +159,16 @@ static bool check_attempt(const struct xp_transition *t, int index, struct xp_vi
                     "SUCCEEDED without the money at the PSP") &&
            xp_check(violation, XP_SUCCESS_IS_TRUE, is_paid || a->captured == 0,
                     "captured without a success") &&
+           xp_check(violation, XP_AMOUNTS, a->withdrawn <= a->reversed * XP_AMOUNT,
+                    "more was withdrawn than the PSP took back") &&
            xp_check(violation, XP_END_IS_DEAD,
-                    !is_new_end || !is_honest(t->config) ||
+                    !is_new_end || !speaks_true ||
                         (!xp_may_be_sent(t->after, t->config, index) && a->object != XP_CHARGED),
                     "ended, but it can still succeed or has");
 }
 
-/* ------------------------------------------------------------------------------------- beginning */
+/* ------------------------------------------------------------------------------------- beginning
+ */
 
 static bool route_fails_over(const struct xp_transition *t, int index)
 {
@@ -200,8 +205,7 @@ static bool check_begun(const struct xp_transition *t, struct xp_violation *viol
            xp_check(violation, XP_CREATED_WHEN_ALLOWED,
                     (t->config->paused >> begun->route_no & 1) == 0,
                     "an attempt on a paused route") &&
-           xp_check(violation, XP_CREATED_WHEN_ALLOWED,
-                    !by_itself || route_fails_over(t, former),
+           xp_check(violation, XP_CREATED_WHEN_ALLOWED, !by_itself || route_fails_over(t, former),
                     "an attempt by itself after a not-found, where the route does not want it") &&
            xp_check(violation, XP_CREATED_WHEN_ALLOWED, !money_case_open(t->before),
                     "an attempt while a money case is open") &&
@@ -209,7 +213,8 @@ static bool check_begun(const struct xp_transition *t, struct xp_violation *viol
                     "an attempt begins although money was reported");
 }
 
-/* ------------------------------------------------------------------------------------- the order */
+/* ------------------------------------------------------------------------------------- the order
+ */
 
 static bool check_order(const struct xp_transition *t, struct xp_violation *violation)
 {
@@ -246,8 +251,7 @@ static bool check_facts(const struct xp_transition *t, struct xp_violation *viol
             continue;
         }
         const enum pay_fact_type type = decision->effects[i].as.fact.type;
-        const bool is_end = type == PAY_FACT_PAYMENT_SUCCEEDED ||
-                            type == PAY_FACT_PAYMENT_FAILED ||
+        const bool is_end = type == PAY_FACT_PAYMENT_SUCCEEDED || type == PAY_FACT_PAYMENT_FAILED ||
                             type == PAY_FACT_PAYMENT_CANCELED || type == PAY_FACT_PAYMENT_EXPIRED;
         ending += is_end ? 1 : 0;
         wrong += is_end && type != of_status[t->after->order] ? 1 : 0;
@@ -298,7 +302,8 @@ static bool check_ids(const struct xp_transition *t, struct xp_violation *violat
     return xp_check(violation, XP_IDS, is_unique, "two facts or jobs have one id");
 }
 
-/* ------------------------------------------------------------------------------------ what waits */
+/* ------------------------------------------------------------------------------------ what waits
+ */
 
 static bool has_row(const struct xp_attempt *a)
 {
@@ -378,9 +383,9 @@ static bool check_verdict(const struct xp_transition *t, struct xp_violation *vi
 
 bool xp_check_decision(const struct xp_transition *t, struct xp_violation *violation)
 {
-    if (!check_verdict(t, violation) || !check_live(t, violation) ||
-        !check_amounts(t, violation) || !check_begun(t, violation) || !check_order(t, violation) ||
-        !check_facts(t, violation) || !check_sequence(t, violation) || !check_ids(t, violation)) {
+    if (!check_verdict(t, violation) || !check_live(t, violation) || !check_amounts(t, violation) ||
+        !check_begun(t, violation) || !check_order(t, violation) || !check_facts(t, violation) ||
+        !check_sequence(t, violation) || !check_ids(t, violation)) {
         return false;
     }
     for (int i = 0; i < t->after->attempt_count && i < XP_ATTEMPTS_MAX; i++) {
@@ -395,6 +400,9 @@ bool xp_check_end(const struct xp_world *world, uint32_t cases, struct xp_violat
 {
     for (int i = 0; i < world->attempt_count; i++) {
         const struct xp_attempt *a = &world->attempts[i];
+        if (a->reversed != 0) {
+            continue; /* Always a case. */
+        }
         const int64_t held = (a->object == XP_CHARGED ? XP_AMOUNT - (a->is_short != 0) : 0) +
                              (a->second == XP_CHARGED ? XP_AMOUNT : 0);
         if (!xp_check(violation, XP_FACT_IS_TRUE, held == a->captured || cases != 0,

@@ -10,27 +10,27 @@
 #include "tests/property/explorer/bench.h"
 
 enum xp_invariant {
-    XP_ONE_LIVE,       /**< Never two live attempts. */
-    XP_NO_SECOND_SEND, /**< No charge is started while another may succeed, or has. */
-    XP_CHARGED_ONCE,   /**< The PSPs never hold more than the order's amount. */
+    XP_ONE_LIVE,             /**< Never two live attempts. */
+    XP_NO_SECOND_SEND,       /**< No charge is started while another may succeed, or has. */
+    XP_CHARGED_ONCE,         /**< The PSPs never hold more than the order's amount. */
     XP_CLOSED_SENDS_NOTHING, /**< No send of what was withdrawn, canceled or is final. */
     XP_CREATED_WHEN_ALLOWED, /**< An attempt begins only if nothing forbids it. */
-    XP_NONE_AFTER_MONEY, /**< No attempt begins, no send leaves, once we were told of money. */
-    XP_END_IS_DEAD,    /**< FAILED and CANCELED are said only of what cannot succeed any more. */
-    XP_SUCCESS_IS_TRUE, /**< SUCCEEDED is said only of money that the PSP holds, all of it. */
-    XP_SUCCESS_STAYS,  /**< A success is left by nothing. */
-    XP_FINAL_STAYS,    /**< A final order never moves. */
-    XP_AMOUNTS,        /**< The money invariants. */
-    XP_FACTS,          /**< Facts match the rows: one PaymentSucceeded, one end. */
-    XP_SEQUENCE,       /**< Gapless. */
-    XP_IDS,            /**< Event and job ids are unique. */
-    XP_REPEATS,        /**< Deciding again gives the same bytes. */
-    XP_REJECT_IS_STILL, /**< REJECT changes nothing but cases. */
+    XP_NONE_AFTER_MONEY,     /**< No attempt begins, no send leaves, once we were told of money. */
+    XP_END_IS_DEAD,      /**< FAILED and CANCELED are said only of what cannot succeed any more. */
+    XP_SUCCESS_IS_TRUE,  /**< SUCCEEDED is said only of money that the PSP holds, all of it. */
+    XP_SUCCESS_STAYS,    /**< A success is left by nothing. */
+    XP_FINAL_STAYS,      /**< A final order never moves. */
+    XP_AMOUNTS,          /**< The money invariants. */
+    XP_FACTS,            /**< Facts match the rows: one PaymentSucceeded, one end. */
+    XP_SEQUENCE,         /**< Gapless. */
+    XP_IDS,              /**< Event and job ids are unique. */
+    XP_REPEATS,          /**< Deciding again gives the same bytes. */
+    XP_REJECT_IS_STILL,  /**< REJECT changes nothing but cases. */
     XP_HOSTILE_IS_STILL, /**< What nobody may say, or says too weakly, changes nothing. */
-    XP_SOMETHING_WAITS, /**< What is not final has a deadline. */
-    XP_CONFIRMS,       /**< No more CONFIRMs leave than the customer approved. */
-    XP_ENDS,           /**< Every fair continuation ends, or a case says why it does not. */
-    XP_FACT_IS_TRUE,   /**< At its end the fact equals what the PSPs hold, or a case is open. */
+    XP_SOMETHING_WAITS,  /**< What is not final has a deadline. */
+    XP_CONFIRMS,         /**< No more CONFIRMs leave than the customer approved. */
+    XP_ENDS,             /**< Every fair continuation ends, or a case says why it does not. */
+    XP_FACT_IS_TRUE,     /**< At its end the fact equals what the PSPs hold, or a case is open. */
     XP_INVARIANT_COUNT
 };
 

@@ -10,7 +10,8 @@
 #define TICKS_MAX 40
 #define TIRED 16
 
-/* ------------------------------------------------------------------------------ what was followed */
+/* ------------------------------------------------------------------------------ what was followed
+ */
 
 static struct {
     uint64_t *keys; /* 0: free. */
@@ -72,7 +73,8 @@ void xp_fair_reset(void)
     memset(&followed, 0, sizeof followed);
 }
 
-/* ------------------------------------------------------------------------------ what happens next */
+/* ------------------------------------------------------------------------------ what happens next
+ */
 
 struct turn {
     const struct xp_config *config;
@@ -119,8 +121,7 @@ static bool answer_arrives(struct turn *turn, int i)
                        a->status == PAY_ATTEMPT_UNKNOWN;
     const bool has_first = (a->answers & XP_ANSWER_FIRST) != 0;
     const bool has_replay = (a->answers & XP_ANSWER_REPLAY) != 0;
-    const bool is_unsent =
-        a->submit.sends == 0 && !xp_gate_passable(&a->submit);
+    const bool is_unsent = a->submit.sends == 0 && !xp_gate_passable(&a->submit);
 
     return (a->status == PAY_ATTEMPT_CREATED && a->submit.sends > 0 &&
             take(turn, XP_STEP_SUBMITTED, i, 0)) ||
@@ -142,12 +143,11 @@ static bool psp_goes_on(struct turn *turn, int i)
     for (size_t s = 0; s < count; s++) {
         const struct xp_step step = steps[s];
         const uint8_t object = turn->world->attempts[i].object;
-        const bool finishes =
-            step.kind == XP_STEP_GATE || step.kind == XP_STEP_CONFIRM_GATE ||
-            step.kind == XP_STEP_CONFIRM_EXECUTE || step.kind == XP_STEP_CANCEL_ASK ||
-            step.kind == XP_STEP_EXPIRE ||
-            (step.kind == XP_STEP_EXECUTE && step.arg != XP_REFUSED) ||
-            (step.kind == XP_STEP_MOVE && object == XP_PROCESSING);
+        const bool finishes = step.kind == XP_STEP_GATE || step.kind == XP_STEP_CONFIRM_GATE ||
+                              step.kind == XP_STEP_CONFIRM_EXECUTE ||
+                              step.kind == XP_STEP_CANCEL_ASK || step.kind == XP_STEP_EXPIRE ||
+                              (step.kind == XP_STEP_EXECUTE && step.arg != XP_REFUSED) ||
+                              (step.kind == XP_STEP_MOVE && object == XP_PROCESSING);
         if (step.attempt == i && finishes && take(turn, step.kind, i, step.arg)) {
             return true;
         }
@@ -228,8 +228,7 @@ static bool happens(struct turn *turn)
 {
     return slot_is_answered(turn) || any(turn, callback_arrives) || any(turn, answer_arrives) ||
            any(turn, psp_goes_on) || any(turn, query_teaches) || any(turn, deadline_passes) ||
-           (xp_time_reached(turn->world->order_due) &&
-            take(turn, XP_STEP_ORDER_EXPIRY, 0, 0));
+           (xp_time_reached(turn->world->order_due) && take(turn, XP_STEP_ORDER_EXPIRY, 0, 0));
 }
 
 static bool is_over(const struct xp_config *config, const struct xp_world *world)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file fair.h
- * @brief From every world, one fair continuation: what is due happens, what is asked is answered, no
- * customer pays any more. It must end in a fact that equals what the PSPs hold.
+ * @brief From every world, one fair continuation: what is due happens, what is asked is answered,
+ * no customer pays any more. It must end in a fact that equals what the PSPs hold.
  *
  * A continuation is a function of the world, so that one that was followed to its end once need not
  * be followed again: xp_fair_check() remembers.

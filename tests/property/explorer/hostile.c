@@ -78,11 +78,21 @@ static void with_a_foreign_reference(struct pay_decide_input *in, struct pay_eve
     in->foreign_reference = true;
 }
 
-static const struct {
+/* Below a callback, and of nothing that is known: what a late answer may say. */
+static void late_at_sync(struct pay_decide_input *in, struct pay_event *event)
+{
+    at_sync(in, event);
+    event->provider_payment_id = (struct pay_str){NULL, 0};
+    event->reference_count = 0;
+}
+
+struct probe {
     const char *name;
     enum pay_event_type type;
     void (*make)(struct pay_decide_input *in, struct pay_event *event);
-} hostile[] = {
+};
+
+static const struct probe hostile[] = {
     {"success said by ourselves", PAY_EV_ATTEMPT_SUCCEEDED, at_local},
     {"failure said by ourselves", PAY_EV_ATTEMPT_FAILED, at_local},
     {"cancellation said by ourselves", PAY_EV_ATTEMPT_CANCELED, at_local},
@@ -105,13 +115,28 @@ static const struct {
      with_a_foreign_reference},
 };
 
+/* To an attempt that ended without money. */
+static const struct probe late[] = {
+    {"late success by answer", PAY_EV_ATTEMPT_SUCCEEDED, late_at_sync},
+    {"late processing", PAY_EV_ATTEMPT_PROCESSING, at_webhook},
+    {"late action", PAY_EV_ATTEMPT_ACTION_REQUIRED, at_webhook},
+    {"late approval", PAY_EV_ATTEMPT_APPROVED, at_webhook},
+    {"late decline", PAY_EV_ATTEMPT_DECLINED, at_webhook},
+    {"late failure", PAY_EV_ATTEMPT_FAILED, at_webhook},
+    {"late cancellation", PAY_EV_ATTEMPT_CANCELED, at_webhook},
+};
+
 static bool changes(const struct xp_world *world, const struct xp_world *after)
 {
     struct xp_world same = *world;
     same.cases_low = after->cases_low;
     same.cases_high = after->cases_high;
     for (int i = 0; i < world->attempt_count; i++) {
-        same.attempts[i].due[PAY_DEADLINE_QUERY] = after->attempts[i].due[PAY_DEADLINE_QUERY];
+        /* That an ended attempt exists, and its names, may be learned. */
+        same.attempts[i].known_at = after->attempts[i].known_at;
+        same.attempts[i].references = after->attempts[i].references;
+        same.attempts[i].bound_at = after->attempts[i].bound_at;
+        same.attempts[i].certainty = after->attempts[i].certainty;
     }
     return memcmp(&same, after, sizeof same) != 0;
 }
@@ -126,18 +151,29 @@ static bool probe(const struct xp_world *world, const struct pay_decide_input *i
     return xp_check(violation, XP_HOSTILE_IS_STILL, is_still, name);
 }
 
-static bool probe_events(const struct xp_world *world, int attempt, struct xp_violation *violation)
+static bool probe_all(const struct xp_world *world, int attempt, const struct probe *probes,
+                      size_t count, struct xp_violation *violation)
 {
-    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct xp_saying saying = {
-            .channel = XP_BY_CALLBACK, .type = hostile[i].type, .attempt = attempt};
+            .channel = XP_BY_CALLBACK, .type = probes[i].type, .attempt = attempt};
         (void)xp_input_say(world, &saying);
-        hostile[i].make(xp_input_last(), xp_input_last_event());
-        if (!probe(world, xp_input_last(), hostile[i].name, violation)) {
+        probes[i].make(xp_input_last(), xp_input_last_event());
+        if (!probe(world, xp_input_last(), probes[i].name, violation)) {
             return false;
         }
     }
     return true;
+}
+
+static bool probe_events(const struct xp_world *world, int attempt, struct xp_violation *violation)
+{
+    const uint8_t status = world->attempts[attempt].status;
+    const bool ended_unpaid = status == PAY_ATTEMPT_FAILED || status == PAY_ATTEMPT_CANCELED;
+
+    return probe_all(world, attempt, hostile, sizeof hostile / sizeof hostile[0], violation) &&
+           (!ended_unpaid ||
+            probe_all(world, attempt, late, sizeof late / sizeof late[0], violation));
 }
 
 /* A deadline whose row has moved, or is gone. */

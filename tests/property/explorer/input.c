@@ -19,10 +19,10 @@ static struct {
 enum pay_event_type xp_event_of(uint8_t object)
 {
     static const enum pay_event_type types[XP_OBJECT_COUNT] = {
-        [XP_NONE] = PAY_EV_ATTEMPT_NOT_FOUND,     [XP_REFUSED] = PAY_EV_ATTEMPT_FAILED,
+        [XP_NONE] = PAY_EV_ATTEMPT_NOT_FOUND,        [XP_REFUSED] = PAY_EV_ATTEMPT_FAILED,
         [XP_PROCESSING] = PAY_EV_ATTEMPT_PROCESSING, [XP_ACTION] = PAY_EV_ATTEMPT_ACTION_REQUIRED,
-        [XP_DECLINED] = PAY_EV_ATTEMPT_DECLINED,  [XP_APPROVED] = PAY_EV_ATTEMPT_APPROVED,
-        [XP_CHARGED] = PAY_EV_ATTEMPT_SUCCEEDED,  [XP_CANCELED] = PAY_EV_ATTEMPT_CANCELED,
+        [XP_DECLINED] = PAY_EV_ATTEMPT_DECLINED,     [XP_APPROVED] = PAY_EV_ATTEMPT_APPROVED,
+        [XP_CHARGED] = PAY_EV_ATTEMPT_SUCCEEDED,     [XP_CANCELED] = PAY_EV_ATTEMPT_CANCELED,
         [XP_FAILED] = PAY_EV_ATTEMPT_FAILED,
     };
     return types[object];
@@ -57,9 +57,9 @@ static const struct {
 static void fill_call(const struct xp_saying *saying)
 {
     const char *attempt_id = xp_bench_attempt_id(saying->attempt);
-    const enum pay_job_kind job =
-        saying->channel == XP_BY_US && saying->number > 0 ? PAY_JOB_CONFIRM
-                                                          : channels[saying->channel].job;
+    const enum pay_job_kind job = saying->channel == XP_BY_US && saying->number > 0
+                                      ? PAY_JOB_CONFIRM
+                                      : channels[saying->channel].job;
 
     if (saying->channel == XP_BY_CALLBACK) {
         return;
@@ -73,8 +73,8 @@ static void fill_call(const struct xp_saying *saying)
         .is_set = true,
         .job_id = pay_str_of(built.job_id),
         .send_no = saying->send_no,
-        .query_by = saying->channel == XP_BY_REPLAY ? PAY_QUERY_BY_IDEMPOTENT_REPLAY
-                                                    : saying->query_by,
+        .query_by =
+            saying->channel == XP_BY_REPLAY ? PAY_QUERY_BY_IDEMPOTENT_REPLAY : saying->query_by,
         .asked_at_us = xp_bench_time_us(saying->asked_at),
         .http_status = 200,
     };
@@ -85,16 +85,18 @@ static void fill_object(const struct xp_saying *saying)
     const char *reference = xp_bench_reference(saying->attempt, saying->reference);
     struct pay_event *event = &built.event;
 
-    event->provider_payment_id = pay_str_of(reference);
-    event->references[0] = (struct pay_reference){PAY_REF_INTENT, pay_str_of(reference)};
-    event->reference_count = 1;
+    if (saying->type == PAY_EV_ATTEMPT_REVERSED) {
+        event->provider_action_id = pay_str_of(reference);
+    } else if (!saying->is_nameless) {
+        event->provider_payment_id = pay_str_of(reference);
+        event->references[0] = (struct pay_reference){PAY_REF_INTENT, pay_str_of(reference)};
+        event->reference_count = 1;
+    }
     event->has_amount = true;
-    event->amount =
-        (struct pay_money){saying->is_short ? XP_AMOUNT - 1 : XP_AMOUNT, "EUR"};
+    event->amount = (struct pay_money){saying->is_short ? XP_AMOUNT - 1 : XP_AMOUNT, "EUR"};
     if (saying->hands_out) {
-        event->action = (struct pay_customer_action){.is_set = true,
-                                                     .type = PAY_ACTION_REDIRECT,
-                                                     .url = PAY_STR("https://psp.example/pay")};
+        event->action = (struct pay_customer_action){
+            .is_set = true, .type = PAY_ACTION_REDIRECT, .url = PAY_STR("https://psp.example/pay")};
     }
 }
 
@@ -113,9 +115,9 @@ const struct pay_decide_input *xp_input_say(const struct xp_world *world,
 {
     const struct pay_route *route =
         &xp_bench_routes()[world->attempts[saying->attempt].route % XP_ROUTES];
-    const bool has_object = is_about_an_object(saying->type) &&
-                            !(saying->type == PAY_EV_ATTEMPT_FAILED && saying->reference == 0 &&
-                              saying->channel == XP_BY_ANSWER);
+    const bool is_refused =
+        saying->type == PAY_EV_ATTEMPT_FAILED && saying->channel == XP_BY_ANSWER;
+    const bool has_object = is_about_an_object(saying->type) && !is_refused;
 
     start(PAY_INPUT_EVENT);
     built.input.source = channels[saying->channel].source;
@@ -125,10 +127,10 @@ const struct pay_decide_input *xp_input_say(const struct xp_world *world,
     built.event.psp = pay_str_of(route->psp);
     built.event.psp_account = pay_str_of(route->psp_account);
     built.event.merchant_request_no = pay_str_of(xp_bench_attempt_id(saying->attempt));
-    built.event.failure_class = saying->type == PAY_EV_ATTEMPT_DECLINED ||
-                                        saying->type == PAY_EV_ATTEMPT_FAILED
-                                    ? PAY_FAILURE_DECLINED
-                                    : PAY_FAILURE_NONE;
+    built.event.failure_class =
+        saying->type == PAY_EV_ATTEMPT_DECLINED || saying->type == PAY_EV_ATTEMPT_FAILED
+            ? PAY_FAILURE_DECLINED
+            : PAY_FAILURE_NONE;
     if (has_object) {
         fill_object(saying);
     }
@@ -171,7 +173,8 @@ static void fill_merchant_command(uint8_t command, int attempt)
         enum pay_command_type type;
         int route; /* -1: none named */
     } types[] = {
-        [XP_CANCEL] = {PAY_CMD_CANCEL_PAYMENT, -1},  [XP_CHANGE] = {PAY_CMD_CHANGE_METHOD, 1},
+        [XP_CANCEL] = {PAY_CMD_CANCEL_PAYMENT, -1},
+        [XP_CHANGE] = {PAY_CMD_CHANGE_METHOD, 1},
         [XP_START_NEXT] = {PAY_CMD_START_ATTEMPT, -1},
         [XP_START_FIRST] = {PAY_CMD_START_ATTEMPT, 0},
         [XP_CONTINUE] = {PAY_CMD_CONTINUE_ATTEMPT, -1},

@@ -27,12 +27,13 @@ struct xp_saying {
     enum pay_event_type type;
     int attempt;
     int number;
-    int reference; /**< 0 main, 1 second. */
+    enum xp_reference reference;
     int send_no;
     enum pay_query_by query_by;
     uint8_t asked_at;
-    bool is_short; /**< The amount is another one. */
-    bool hands_out; /**< With an action for the customer. */
+    bool is_short;    /**< The amount is another one. */
+    bool hands_out;   /**< With an action for the customer. */
+    bool is_nameless; /**< Without a reference. */
 };
 
 /** @return the event that says it; PAY_EV_COUNT when there is nothing to say of it. */

@@ -130,7 +130,8 @@ static void drop(struct space *space)
     free(space->table);
 }
 
-/* ------------------------------------------------------------------------------------- the trace */
+/* ------------------------------------------------------------------------------------- the trace
+ */
 
 static void trace_to(const struct space *space, uint32_t number, struct xp_trace *trace)
 {
@@ -154,7 +155,8 @@ static void trace_add(struct xp_trace *trace, const struct xp_step *steps, size_
     }
 }
 
-/* ------------------------------------------------------------------------------------ the search */
+/* ------------------------------------------------------------------------------------ the search
+ */
 
 struct search {
     struct space space;
@@ -241,7 +243,9 @@ static bool run(struct search *search)
         if (!expand(search, number) || !look_around(search, number)) {
             return false;
         }
-        if (memory_of(&search->space) > search->limits->memory_max || (getenv("XP_MAX") && search->space.count > (uint32_t)(uint32_t)strtoul(getenv("XP_MAX"),0,10))) {
+        if (memory_of(&search->space) > search->limits->memory_max ||
+            (getenv("XP_MAX") &&
+             search->space.count > (uint32_t)(uint32_t)strtoul(getenv("XP_MAX"), 0, 10))) {
             search->totals->is_incomplete = true;
             return true;
         }

@@ -10,8 +10,8 @@
 #include "tests/property/explorer/step.h"
 
 struct xp_search_limits {
-    size_t memory_max; /**< Bytes for worlds and their index. */
-    unsigned fair_every; /**< Fair continuations from one in this many worlds; 0: none. */
+    size_t memory_max;      /**< Bytes for worlds and their index. */
+    unsigned fair_every;    /**< Fair continuations from one in this many worlds; 0: none. */
     unsigned hostile_every; /**< Hostile probes in one of this many worlds; 0: none. */
 };
 

@@ -10,7 +10,8 @@
 #define CANCEL_SAYS_REFUSED 2
 #define TIRED 16
 #define SHORT_CHARGE 16
-#define SENDS_COUNTED 1 /* That there was one; the flags say whether it was given back or replayed. */
+#define SENDS_COUNTED \
+    1 /* That there was one; the flags say whether it was given back or replayed. */
 
 static const struct xp_kind *kind_of(const struct xp_config *config, const struct xp_attempt *a)
 {
@@ -42,7 +43,8 @@ static bool waits_for_customer(uint8_t object)
     return object == XP_ACTION || object == XP_DECLINED || object == XP_APPROVED;
 }
 
-/* ------------------------------------------------------------------------------- what is possible */
+/* ------------------------------------------------------------------------------- what is possible
+ */
 
 struct list {
     const struct xp_config *config;
@@ -54,8 +56,7 @@ struct list {
 static void add(struct list *list, enum xp_step_kind kind, int attempt, int arg)
 {
     PAY_ASSERT(list->count < XP_STEPS_MAX);
-    list->steps[list->count++] =
-        (struct xp_step){(uint8_t)kind, (uint8_t)attempt, (uint8_t)arg};
+    list->steps[list->count++] = (struct xp_step){(uint8_t)kind, (uint8_t)attempt, (uint8_t)arg};
 }
 
 static void list_execute(struct list *list, int index, const struct xp_attempt *a)
@@ -85,6 +86,9 @@ static void list_moves(struct list *list, int index, const struct xp_attempt *a)
     }
     if (is_over && waits_for_customer(a->object)) {
         add(list, XP_STEP_EXPIRE, index, 0);
+    }
+    if ((list->config->traits & XP_REVERSALS) != 0 && a->object == XP_CHARGED && a->reversed == 0) {
+        add(list, XP_STEP_REVERSE, index, 0);
     }
 }
 
@@ -156,8 +160,9 @@ static void list_queries(struct list *list, int index, const struct xp_attempt *
     const struct xp_kind *kind = kind_of(list->config, a);
     const bool is_known = a->references != 0;
     const uint8_t seen_from = (uint8_t)(a->object_at + 2 * list->config->times.grace);
-    const bool lags = kind->by_search || (kind->by_number && a->object_at != 0 &&
-                                          xp_time_in(0) <= seen_from);
+    const bool is_fresh = a->object_at != 0 && xp_time_in(0) <= seen_from;
+    const bool misreads = (list->config->traits & XP_MISREADS) != 0;
+    const bool lags = kind->by_search || (kind->by_number && (is_fresh || misreads));
 
     if (can_replay(list->config, list->world, a)) {
         add(list, XP_STEP_REPLAY, index, 0);
@@ -190,6 +195,9 @@ static void list_deliveries(struct list *list, int index, const struct xp_attemp
     }
     if (a->second_hook != 0) {
         add(list, XP_STEP_SECOND_CALLBACK, index, 0);
+    }
+    if (a->reversed != 0) {
+        add(list, XP_STEP_REVERSE_CALLBACK, index, 0);
     }
     for (uint8_t object = XP_PROCESSING; object < XP_OBJECT_COUNT; object++) {
         if ((a->hooks >> (object - XP_PROCESSING) & 1) != 0) {
@@ -323,8 +331,8 @@ static void at_cancel(const struct xp_config *config, struct xp_attempt *a)
     if (waits_for_customer(a->object) && can_name_it) {
         become(config, a, XP_CANCELED);
     }
-    const bool says_canceled =
-        can_name_it && (a->object == XP_CANCELED || a->object == XP_NONE || a->object == XP_REFUSED);
+    const bool says_canceled = can_name_it && (a->object == XP_CANCELED || a->object == XP_NONE ||
+                                               a->object == XP_REFUSED);
     a->cancel_answer = says_canceled ? CANCEL_SAYS_CANCELED : CANCEL_SAYS_REFUSED;
 }
 
@@ -385,6 +393,10 @@ static void at_ask(const struct xp_config *config, struct xp_world *world, int i
     struct xp_slot *slot = world->slots;
     enum pay_query_by query_by = PAY_QUERY_BY_SEARCH;
 
+    const bool is_hidden = kind_of(config, a)->hides_unpaid && a->object == XP_ACTION;
+    const bool is_absent = lags || is_hidden || a->object <= XP_REFUSED;
+    const bool says_closed = (config->traits & XP_ABSENT_IS_CLOSED) != 0;
+
     while (slot->attempt != 0) {
         slot++;
     }
@@ -396,7 +408,7 @@ static void at_ask(const struct xp_config *config, struct xp_world *world, int i
     *slot = (struct xp_slot){
         .attempt = (uint8_t)(index + 1),
         .asked_at = xp_time_in(0),
-        .object = lags || a->object == XP_REFUSED ? (uint8_t)XP_NONE : a->object,
+        .object = !is_absent ? a->object : (uint8_t)(says_closed ? XP_CANCELED : XP_NONE),
         .query_by = (uint8_t)query_by,
     };
 }
@@ -457,15 +469,18 @@ static bool decide(const struct apply *apply, const struct pay_decide_input *inp
         .after = apply->world,
         .decided = &decided,
         .by_command = by_command,
-        .is_not_found =
-            input->event != NULL && input->event->type == PAY_EV_ATTEMPT_NOT_FOUND,
+        .is_not_found = input->event != NULL && input->event->type == PAY_EV_ATTEMPT_NOT_FOUND,
     };
     return xp_check_decision(&t, apply->violation);
 }
 
 static bool say(const struct apply *apply, struct xp_saying saying)
 {
+    const struct xp_attempt *a = &apply->world->attempts[apply->step.attempt];
+
     saying.attempt = apply->step.attempt;
+    saying.is_nameless |=
+        saying.type == PAY_EV_ATTEMPT_ACTION_REQUIRED && kind_of(apply->config, a)->names_late;
     const struct pay_decide_input *input = xp_input_say(apply->world, &saying);
     if (saying.type == PAY_EV_ATTEMPT_SUCCEEDED) {
         const uint8_t told = input->evidence >= PAY_EVIDENCE_WEBHOOK ? 2 : 1;
@@ -514,6 +529,8 @@ static bool say_query_answer(const struct apply *apply)
                                      .send_no = 1,
                                      .query_by = (enum pay_query_by)slot->query_by,
                                      .asked_at = slot->asked_at,
+                                     .is_nameless = slot->object == XP_CANCELED &&
+                                                    slot->query_by == PAY_QUERY_BY_REQUEST_NUMBER,
                                      .is_short = a->is_short != 0};
     *slot = (struct xp_slot){0};
     return say(apply, saying);
@@ -550,7 +567,13 @@ static bool deliver(const struct apply *apply)
     case XP_STEP_SECOND_CALLBACK:
         return say(apply, (struct xp_saying){.channel = XP_BY_CALLBACK,
                                              .type = PAY_EV_ATTEMPT_SUCCEEDED,
-                                             .reference = 1});
+                                             .reference = XP_REFERENCE_SECOND});
+    case XP_STEP_REVERSE_CALLBACK: /* It proves the payment: the adapter says that first. */
+        return say(apply, (struct xp_saying){.channel = XP_BY_CALLBACK,
+                                             .type = PAY_EV_ATTEMPT_SUCCEEDED}) &&
+               say(apply, (struct xp_saying){.channel = XP_BY_CALLBACK,
+                                             .type = PAY_EV_ATTEMPT_REVERSED,
+                                             .reference = XP_REFERENCE_REVERSAL});
     default:
         return say_query_answer(apply);
     }
@@ -562,15 +585,14 @@ static bool by_the_clock(const struct apply *apply)
     const int kind = apply->step.arg % TIRED;
 
     if (apply->step.kind == XP_STEP_ORDER_EXPIRY) {
-        return decide(apply,
-                      xp_input_deadline(PAY_DEADLINE_ORDER_EXPIRY, -1, world->order_due,
-                                        world->order_due),
-                      false);
+        return decide(
+            apply,
+            xp_input_deadline(PAY_DEADLINE_ORDER_EXPIRY, -1, world->order_due, world->order_due),
+            false);
     }
     const uint8_t due = world->attempts[apply->step.attempt].due[kind];
     return decide(apply,
-                  xp_input_deadline((enum pay_deadline_kind)kind, apply->step.attempt, due,
-                                    due),
+                  xp_input_deadline((enum pay_deadline_kind)kind, apply->step.attempt, due, due),
                   apply->step.arg >= TIRED);
 }
 
@@ -620,6 +642,9 @@ static bool outside(const struct apply *apply)
         break;
     case XP_STEP_EXPIRE:
         become(config, a, XP_CANCELED);
+        break;
+    case XP_STEP_REVERSE:
+        a->reversed = 1;
         break;
     case XP_STEP_CONFIRM_FREE:
         give_back(&a->confirm[arg - 1]);

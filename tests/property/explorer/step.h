@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file step.h
- * @brief Everything that can happen next in a world: at the PSPs, at the senders, on the way, in the
- * core.
+ * @brief Everything that can happen next in a world: at the PSPs, at the senders, on the way, in
+ * the core.
  *
  * What is on its way stays on its way: an answer or a callback that exists can be delivered now,
  * later, again or never, so loss, duplication and reordering need no steps of their own. A request
@@ -26,6 +26,7 @@ enum xp_step_kind {
     XP_STEP_SECOND,  /**< The PSP makes a second object of a replay. */
     XP_STEP_MOVE,    /**< At the PSP, by itself or by the customer: becomes arg. */
     XP_STEP_EXPIRE,
+    XP_STEP_REVERSE, /**< The PSP takes the charge back. */
     XP_STEP_CONFIRM_GATE,
     XP_STEP_CONFIRM_FREE,
     XP_STEP_CONFIRM_EXECUTE, /**< arg: 16 * number + what it becomes. */
@@ -41,6 +42,7 @@ enum xp_step_kind {
     XP_STEP_CANCEL_ANSWER,
     XP_STEP_CALLBACK, /**< arg: the object's state that it tells. */
     XP_STEP_SECOND_CALLBACK,
+    XP_STEP_REVERSE_CALLBACK,
     XP_STEP_QUERY_ANSWER, /**< arg: the slot. */
     XP_STEP_DEADLINE,     /**< arg: kind; + 16: the ninth cancel. */
     XP_STEP_ORDER_EXPIRY,
@@ -52,7 +54,7 @@ struct xp_step {
 };
 
 struct xp_result {
-    bool is_beyond; /**< The world is beyond the bound: not to be followed. */
+    bool is_beyond;                    /**< The world is beyond the bound: not to be followed. */
     const char *verdict, *reason_code; /**< Of the decision; NULL: none was made. */
     uint32_t cases; /**< Open after it: a world remembers the money cases only. */
 };

@@ -6,9 +6,9 @@
 static const char *object_name(uint8_t object)
 {
     static const char *const names[XP_OBJECT_COUNT] = {
-        [XP_NONE] = "nothing",     [XP_REFUSED] = "refused",   [XP_PROCESSING] = "processing",
-        [XP_ACTION] = "unpaid",    [XP_DECLINED] = "declined", [XP_APPROVED] = "approved",
-        [XP_CHARGED] = "CHARGED",  [XP_CANCELED] = "canceled", [XP_FAILED] = "failed",
+        [XP_NONE] = "nothing",    [XP_REFUSED] = "refused",   [XP_PROCESSING] = "processing",
+        [XP_ACTION] = "unpaid",   [XP_DECLINED] = "declined", [XP_APPROVED] = "approved",
+        [XP_CHARGED] = "CHARGED", [XP_CANCELED] = "canceled", [XP_FAILED] = "failed",
     };
     return object < XP_OBJECT_COUNT ? names[object] : "?";
 }
@@ -40,6 +40,8 @@ static void print_step(struct xp_step step)
         [XP_STEP_FREE] = "the request certainly did not leave, the gate is given back",
         [XP_STEP_SECOND] = "the PSP makes a second object, charged",
         [XP_STEP_EXPIRE] = "the PSP's object expires",
+        [XP_STEP_REVERSE] = "the PSP takes the charge back",
+        [XP_STEP_REVERSE_CALLBACK] = "delivered: callback reversed",
         [XP_STEP_CONFIRM_GATE] = "a sender passes the CONFIRM's gate",
         [XP_STEP_CONFIRM_FREE] = "the CONFIRM certainly did not leave",
         [XP_STEP_REPLAY] = "a replay passes the gate",
@@ -78,7 +80,8 @@ static void print_step(struct xp_step step)
         (void)printf("delivered: callback %s", object_name(step.arg));
         break;
     case XP_STEP_DEADLINE:
-        (void)printf("deadline %s%s", pay_deadline_kind_name((enum pay_deadline_kind)(step.arg % 16)),
+        (void)printf("deadline %s%s",
+                     pay_deadline_kind_name((enum pay_deadline_kind)(step.arg % 16)),
                      step.arg >= 16 ? ", the ninth cancel" : "");
         break;
     default:
@@ -92,8 +95,7 @@ static void print_gate(const char *name, const struct xp_gate *gate)
     if ((gate->flags & XP_GATE_EXISTS) == 0) {
         return;
     }
-    (void)printf(" %s:%s%s%s", name,
-                 (gate->flags & XP_GATE_SENDING) != 0 ? "passed" : "unsent",
+    (void)printf(" %s:%s%s%s", name, (gate->flags & XP_GATE_SENDING) != 0 ? "passed" : "unsent",
                  (gate->flags & XP_GATE_CLOSED) != 0 ? "+closed" : "",
                  (gate->flags & XP_GATE_REPLAYED) != 0 ? "+replayed" : "");
 }
@@ -145,9 +147,8 @@ void xp_trace_print(const struct xp_config *config, const struct xp_trace *trace
     struct xp_result result = {0};
     struct xp_violation again = {0};
 
-    (void)printf("VIOLATED %s: %s\nworld %s, %zu steps:\n",
-                 xp_invariant_name(violation->invariant), violation->text, config->name,
-                 trace->count);
+    (void)printf("VIOLATED %s: %s\nworld %s, %zu steps:\n", xp_invariant_name(violation->invariant),
+                 violation->text, config->name, trace->count);
     xp_bench_open(config);
     for (size_t i = 0; i < trace->count; i++) {
         (void)printf("%4zu  ", i + 1);

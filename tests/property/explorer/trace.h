@@ -12,8 +12,8 @@ struct xp_trace {
     size_t count;
 };
 
-/** Prints the violation and, by going through them again, every step to it. Deadlines are printed in
- *  ticks from the moment of the step. */
+/** Prints the violation and, by going through them again, every step to it. Deadlines are printed
+ * in ticks from the moment of the step. */
 void xp_trace_print(const struct xp_config *config, const struct xp_trace *trace,
                     const struct xp_violation *violation);
 

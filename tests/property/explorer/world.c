@@ -51,7 +51,8 @@ bool xp_may_succeed(const struct xp_world *world, const struct xp_config *config
     const struct xp_attempt *a = &world->attempts[attempt];
     const struct xp_kind *kind = kind_of(config, a);
     const bool can_confirm = a->confirm_wire != 0 && a->object == XP_APPROVED;
-    const bool can_create = a->wire_until != 0 && a->object == XP_NONE && !kind->confirm_moves_money;
+    const bool can_create =
+        a->wire_until != 0 && a->object == XP_NONE && !kind->confirm_moves_money;
     return can_create || can_confirm || can_be_paid(kind, a);
 }
 
@@ -59,10 +60,9 @@ bool xp_may_be_sent(const struct xp_world *world, const struct xp_config *config
 {
     const struct xp_attempt *a = &world->attempts[attempt];
     const struct xp_kind *kind = kind_of(config, a);
-    const bool can_replay = kind->replays && a->object == XP_NONE &&
-                            (a->submit.flags & XP_GATE_SENDING) != 0 &&
-                            (a->submit.flags & XP_GATE_CLOSED) == 0 &&
-                            !xp_time_reached(world->expires_at);
+    const bool can_replay =
+        kind->replays && a->object == XP_NONE && (a->submit.flags & XP_GATE_SENDING) != 0 &&
+        (a->submit.flags & XP_GATE_CLOSED) == 0 && !xp_time_reached(world->expires_at);
     const bool pays_at_once = !kind->confirm_moves_money;
 
     if (pays_at_once && (xp_gate_passable(&a->submit) || can_replay)) {
@@ -76,7 +76,8 @@ bool xp_may_be_sent(const struct xp_world *world, const struct xp_config *config
     return xp_may_succeed(world, config, attempt);
 }
 
-/* ------------------------------------------------------------------------------------ time passes */
+/* ------------------------------------------------------------------------------------ time passes
+ */
 
 static void pass_time(uint8_t *time)
 {
@@ -98,8 +99,8 @@ static void pass_wire(uint8_t *until, uint8_t *what)
 
 static void pass_attempt(struct xp_attempt *a)
 {
-    uint8_t *const times[] = {&a->not_found_from,  &a->known_at,  &a->action_until,
-                              &a->psp_until,       &a->bound_at,  &a->object_at,
+    uint8_t *const times[] = {&a->not_found_from,   &a->known_at,        &a->action_until,
+                              &a->psp_until,        &a->bound_at,        &a->object_at,
                               &a->submit.not_after, &a->submit.last_send};
     uint8_t none = 0;
 
@@ -176,8 +177,8 @@ struct moments {
 
 static void add_moment(struct moments *moments, uint8_t *time, int span, bool is_asking)
 {
-    const bool is_past = *time > 1 && *time != XP_NEVER &&
-                         xp_time_after(*time, span) < xp_time_in(0);
+    const bool is_past =
+        *time > 1 && *time != XP_NEVER && xp_time_after(*time, span) < xp_time_in(0);
     if (is_past) {
         moments->of[moments->count++] = (struct moment){time, span, is_asking};
     }
@@ -274,7 +275,7 @@ static void settle_rows(struct xp_attempt *a)
 /* When and how it was asked is read of "not found", "canceled" and "unpaid" only. */
 static void settle_slot(struct xp_slot *slot)
 {
-    if (slot->object != XP_NONE) {
+    if (slot->object != XP_NONE && slot->object != XP_CANCELED) {
         slot->query_by = PAY_QUERY_BY_PSP_REFERENCE;
     }
     if (slot->object != XP_NONE && slot->object != XP_CANCELED && slot->object != XP_ACTION) {

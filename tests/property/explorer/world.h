@@ -8,10 +8,11 @@
  * same state exactly when their bytes are equal. Nothing is owned.
  *
  * Times are relative: now is always XP_NOW, and when time passes every stored time moves one tick
- * back, so that a world does not differ from itself a day later and the state space closes without a
- * horizon. A time is a byte: 0 is "not set", else 1 + half ticks (a tick is a second; the half stands
- * for "just after"), 1 is "long ago", 255 is "never". What the core counts without end (versions,
- * sequences, queries) is not part of a state; each step checks its own difference instead.
+ * back, so that a world does not differ from itself a day later and the state space closes without
+ * a horizon. A time is a byte: 0 is "not set", else 1 + half ticks (a tick is a second; the half
+ * stands for "just after"), 1 is "long ago", 255 is "never". What the core counts without end
+ * (versions, sequences, queries) is not part of a state; each step checks its own difference
+ * instead.
  *
  * xp_world_settle() forgets what can make no difference any more: the certainty of a state whose
  * certainty nobody reads, moments that are over, what is on its way to an attempt that ended
@@ -48,7 +49,12 @@ enum xp_object {
     XP_OBJECT_COUNT
 };
 
-enum xp_gate_flag { XP_GATE_EXISTS = 1, XP_GATE_SENDING = 2, XP_GATE_CLOSED = 4, XP_GATE_REPLAYED = 8 };
+enum xp_gate_flag {
+    XP_GATE_EXISTS = 1,
+    XP_GATE_SENDING = 2,
+    XP_GATE_CLOSED = 4,
+    XP_GATE_REPLAYED = 8
+};
 
 struct xp_gate {
     uint8_t flags;
@@ -58,7 +64,12 @@ struct xp_gate {
 };
 
 enum xp_answer_flag { XP_ANSWER_FIRST = 1, XP_ANSWER_REPLAY = 2 };
-enum xp_reference { XP_REFERENCE_MAIN = 1, XP_REFERENCE_SECOND = 2 };
+enum xp_reference {
+    XP_REFERENCE_MAIN,
+    XP_REFERENCE_SECOND,
+    XP_REFERENCE_REVERSAL,
+    XP_REFERENCE_COUNT
+};
 
 struct xp_attempt {
     /* As decided. */
@@ -79,6 +90,7 @@ struct xp_attempt {
     uint8_t answers;                     /**< Of the create: in flight for ever. */
     uint8_t hooks;                       /**< Bit (1 << (object - 2)): that callback exists. */
     uint8_t second_hook;
+    uint8_t reversed; /**< The PSP has taken the charge back; its callback exists. */
     uint8_t confirm_wire, confirm_until, confirm_answer; /**< wire, answer: of which CONFIRM. */
     uint8_t confirm_answered;
     uint8_t cancel_jobs, cancel_answer; /**< answer: 0 none, 1 canceled, 2 refused. */
@@ -109,6 +121,8 @@ struct xp_world {
 struct xp_kind {
     const char *name;
     bool can_cancel, confirm_moves_money, by_number, by_search, replays, expires;
+    bool names_late;                 /**< No reference before it is paid. */
+    bool hides_unpaid;               /**< Not found while unpaid, though it can be paid. */
     uint16_t creates;                /**< What a create may become. */
     uint16_t moves[XP_OBJECT_COUNT]; /**< What it may become by itself or by the customer. */
 };
@@ -120,10 +134,13 @@ struct xp_times {
 };
 
 enum xp_trait {
-    XP_LATE_EXECUTION = 1, /**< A PSP executes a request after its longest processing. */
-    XP_SECOND_OBJECT = 2,  /**< A PSP makes a second object of a repeated request. */
-    XP_SHORT_CHARGE = 4,   /**< A PSP may charge another amount. */
-    XP_MISREADS = 8,       /**< A PSP says "no such transaction" of one it has, by search only. */
+    XP_LATE_EXECUTION = 1,    /**< A PSP executes a request after its longest processing. */
+    XP_SECOND_OBJECT = 2,     /**< A PSP makes a second object of a repeated request. */
+    XP_SHORT_CHARGE = 4,      /**< A PSP may charge another amount. */
+    XP_MISREADS = 8,          /**< A PSP says "no such transaction" of one it has. */
+    XP_ABSENT_IS_CLOSED = 16, /**< A PSP says "closed" of what it does not have yet. */
+    XP_REVERSALS = 32,        /**< A PSP may take a charge back. */
+    XP_DISHONEST = XP_LATE_EXECUTION | XP_SECOND_OBJECT | XP_SHORT_CHARGE | XP_MISREADS,
 };
 
 enum xp_command {
@@ -152,7 +169,7 @@ struct xp_config {
 };
 
 extern const struct xp_kind xp_kind_qr, xp_kind_card, xp_kind_no_cancel, xp_kind_confirm,
-    xp_kind_direct, xp_kind_instant;
+    xp_kind_direct, xp_kind_instant, xp_kind_scan;
 extern const struct xp_config xp_configs[];
 extern const size_t xp_config_count;
 
@@ -171,7 +188,8 @@ static inline bool xp_time_reached(uint8_t time)
 {
     return time != 0 && time != XP_NEVER && xp_time_in(0) >= time;
 }
-/** A tick passes: requests that were not executed in time, and answers that are too old, are lost. */
+/** A tick passes: requests that were not executed in time, and answers that are too old, are lost.
+ */
 void xp_world_tick(struct xp_world *world);
 /** Forgets what can make no difference. */
 void xp_world_settle(const struct xp_config *config, struct xp_world *world);
