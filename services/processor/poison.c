@@ -103,6 +103,26 @@ static enum pay_status seal(struct pay_worker *worker, const struct pay_item *it
     return status;
 }
 
+/* What is too large goes without: the stored row has the bytes, and the place names the record. */
+static enum pay_status encode(struct pay_worker *worker, struct pay_dead_letter *letter,
+                              struct pay_buf *out, struct pay_err *err)
+{
+    pay_buf_reset(out);
+    enum pay_status status = pay_dead_letter_encode(worker->codec, letter, out, err);
+    if (status == PAY_REJECT) {
+        letter->header_count = 0;
+        pay_buf_reset(out);
+        status = pay_dead_letter_encode(worker->codec, letter, out, err);
+    }
+    if (status == PAY_REJECT) {
+        letter->key = (struct pay_bytes){NULL, 0};
+        letter->sealed_value = (struct pay_sealed){.ciphertext = {NULL, 0}};
+        pay_buf_reset(out);
+        status = pay_dead_letter_encode(worker->codec, letter, out, err);
+    }
+    return status;
+}
+
 enum pay_status pay_poison_letter(struct pay_worker *worker, const struct pay_item *item,
                                   int64_t now_us, struct pay_buf *out, struct pay_err *err)
 {
@@ -136,6 +156,5 @@ enum pay_status pay_poison_letter(struct pay_worker *worker, const struct pay_it
     if (status != PAY_OK) {
         return status;
     }
-    pay_buf_reset(out);
-    return pay_dead_letter_encode(worker->codec, &letter, out, err);
+    return encode(worker, &letter, out, err);
 }

@@ -929,6 +929,25 @@ static void a_missing_partition_is_waited_for_and_never_poison(void **state)
     assert_int_equal(number(world, "SELECT count(*) FROM payfact.payment_order"), 0);
 }
 
+static void a_dead_letter_that_is_too_large_goes_without_its_value(void **state)
+{
+    struct world *world = *state;
+    size_t len = PAY_DEAD_LETTER_BYTES_MAX - 200;
+    char *junk = calloc(1, len);
+    assert_non_null(junk);
+    add_bytes(world, "k", junk, len);
+    free(junk);
+    turn(world);
+    assert_int_equal(world->letter_count, 1);
+    struct pay_dead_letter letter;
+    world_must(world, pay_dead_letter_decode(world->codec, world->letters[0], world->arena, &letter,
+                                             &world->err));
+    assert_int_equal(letter.sealed_value.ciphertext.len, 0);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.channel_event WHERE status ="
+                                   " 'DEAD' AND body IS NOT NULL"),
+                     1);
+}
+
 /* The next batch's offsets would be committed past it. */
 static void a_batch_is_given_up_only_while_draining(void **state)
 {
@@ -1035,6 +1054,7 @@ int main(void)
         TEST(two_payments_that_bind_one_reference_in_one_batch),
         TEST(a_lost_connection_is_made_again),
         TEST(a_missing_partition_is_waited_for_and_never_poison),
+        TEST(a_dead_letter_that_is_too_large_goes_without_its_value),
         TEST(a_batch_is_given_up_only_while_draining),
         TEST(a_crash_before_commit_leaves_nothing),
         TEST(a_crash_after_commit_decides_nothing_twice),
