@@ -8,7 +8,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 want=(librdkafka-dev libhiredis-dev libpq-dev libavro-dev libcurl4-openssl-dev libssl-dev libcmocka-dev
   libmicrohttpd-dev libjansson-dev gcc libc6-dev make cmake ninja-build pkg-config curl openssl ca-certificates
-  python3 python3-venv shellcheck util-linux)
+  git python3 python3-venv shellcheck util-linux)
 kafka=0
 for option in "$@"; do
   case $option in

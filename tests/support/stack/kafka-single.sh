@@ -72,7 +72,7 @@ broker=("${java[@]}" "-Xmx${HEAP:-512m}" -XX:+UseG1GC kafka.Kafka "$D/server.pro
 : >"$D/log" # before the fork: the last run's "started" must not be read as this one's
 setsid "${broker[@]}" >"$D/log" 2>&1 </dev/null &
 echo $! >"$D/pid"
-wait_until 60 "broker $HOST:$PORT" $! grep -q 'Kafka Server started' "$D/log" || {
+wait_until 180 "broker $HOST:$PORT" $! grep -q 'Kafka Server started' "$D/log" || {
   tail -5 "$D/log" >&2
   exit 1
 }
