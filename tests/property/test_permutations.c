@@ -217,6 +217,9 @@ static void swap(size_t order[INPUTS_MAX], size_t a, size_t b)
 /* The next permutation in lexicographic order. @return false after the last. */
 static bool permute(size_t order[INPUTS_MAX], size_t count)
 {
+    if (count < 2 || count > INPUTS_MAX) {
+        return false;
+    }
     size_t at = count - 1;
     size_t other = count - 1;
 

@@ -534,12 +534,17 @@ static void decide_first(const struct pay_decide_input *input)
     memcpy(&bench.rows, &bench.before, sizeof bench.rows);
 }
 
+/* Padding included: that is what is promised. */
+static bool same_bytes(const void *a, const void *b, size_t len)
+{
+    return memcmp(a, b, len) == 0;
+}
+
 struct xp_decided xp_bench_decide(struct xp_world *world, const struct pay_decide_input *input,
                                   bool tired)
 {
     struct xp_decided decided = {
         .decision = &bench.decision, .rows = &bench.rows, .sequence_before = xp_counters.sequence};
-
     const bool twice = bench.calls++ % REPEAT_EVERY == 0;
 
     load(&bench.rows, world, tired);
@@ -550,7 +555,7 @@ struct xp_decided xp_bench_decide(struct xp_world *world, const struct pay_decid
     pay_decide(&bench.rows.snap, input, &bench.decision);
     if (twice) {
         decided.is_repeatable = bench.once == hash_decision(&bench.decision) &&
-                                memcmp(&bench.rows, &bench.first, sizeof bench.rows) == 0;
+                                same_bytes(&bench.rows, &bench.first, sizeof bench.rows);
     }
     decided.is_beyond = !store(world);
     if (bench.counts) {

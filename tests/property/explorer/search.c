@@ -11,6 +11,7 @@
 
 #define NONE UINT32_MAX
 #define CHUNK_STATES ((size_t)1 << 14)
+#define CHUNKS_MAX ((size_t)1 << 13)
 
 /* Worlds in the order in which they were found, in chunks, each with how it was found; and an open
  * addressing table of their numbers. */
@@ -22,9 +23,9 @@ struct node {
 struct space {
     const struct xp_config *config;
     size_t size; /* Of one world. */
-    uint8_t **chunks;
+    uint8_t *chunks[CHUNKS_MAX];
     struct node *nodes;
-    size_t chunk_count, chunk_cap, node_cap;
+    size_t chunk_count, node_cap;
     uint32_t count;
     uint32_t *table;
     size_t table_cap;
@@ -89,10 +90,7 @@ static void make_room(struct space *space)
     if (space->count < space->chunk_count * CHUNK_STATES) {
         return;
     }
-    if (space->chunk_count == space->chunk_cap) {
-        space->chunk_cap = space->chunk_cap == 0 ? 64 : space->chunk_cap * 2;
-        space->chunks = must(realloc(space->chunks, space->chunk_cap * sizeof *space->chunks));
-    }
+    PAY_ASSERT(space->chunk_count < CHUNKS_MAX);
     space->chunks[space->chunk_count++] = must(malloc(CHUNK_STATES * space->size));
 }
 
@@ -125,7 +123,6 @@ static void drop(struct space *space)
     for (size_t i = 0; i < space->chunk_count; i++) {
         free(space->chunks[i]);
     }
-    free(space->chunks);
     free(space->nodes);
     free(space->table);
 }
@@ -243,9 +240,7 @@ static bool run(struct search *search)
         if (!expand(search, number) || !look_around(search, number)) {
             return false;
         }
-        if (memory_of(&search->space) > search->limits->memory_max ||
-            (getenv("XP_MAX") &&
-             search->space.count > (uint32_t)(uint32_t)strtoul(getenv("XP_MAX"), 0, 10))) {
+        if (memory_of(&search->space) > search->limits->memory_max) {
             search->totals->is_incomplete = true;
             return true;
         }

@@ -18,7 +18,7 @@ static const struct xp_kind *kind_of(const struct xp_config *config, const struc
     return config->kinds[a->route % XP_ROUTES];
 }
 
-static uint16_t bit(uint8_t object)
+static uint16_t bit(int object)
 {
     return (uint16_t)(1U << object);
 }
@@ -64,7 +64,7 @@ static void list_execute(struct list *list, int index, const struct xp_attempt *
     const struct xp_kind *kind = kind_of(list->config, a);
     const bool is_over = is_over_at_psp(list->config, a);
 
-    for (uint8_t object = XP_REFUSED; object < XP_OBJECT_COUNT; object++) {
+    for (int object = XP_REFUSED; object < XP_OBJECT_COUNT; object++) {
         if ((kind->creates & bit(object)) != 0 && (!is_over || object == XP_REFUSED)) {
             add(list, XP_STEP_EXECUTE, index, object);
         }
@@ -79,7 +79,7 @@ static void list_moves(struct list *list, int index, const struct xp_attempt *a)
     const bool is_over = is_over_at_psp(list->config, a);
     const uint16_t moves = kind_of(list->config, a)->moves[a->object];
 
-    for (uint8_t object = XP_PROCESSING; object < XP_OBJECT_COUNT; object++) {
+    for (int object = XP_PROCESSING; object < XP_OBJECT_COUNT; object++) {
         if ((moves & bit(object)) != 0 && !(is_over && waits_for_customer(a->object))) {
             add(list, XP_STEP_MOVE, index, object);
         }
@@ -199,7 +199,7 @@ static void list_deliveries(struct list *list, int index, const struct xp_attemp
     if (a->reversed != 0) {
         add(list, XP_STEP_REVERSE_CALLBACK, index, 0);
     }
-    for (uint8_t object = XP_PROCESSING; object < XP_OBJECT_COUNT; object++) {
+    for (int object = XP_PROCESSING; object < XP_OBJECT_COUNT; object++) {
         if ((a->hooks >> (object - XP_PROCESSING) & 1) != 0) {
             add(list, XP_STEP_CALLBACK, index, object);
         }
@@ -224,7 +224,7 @@ static void list_commands(struct list *list)
     const struct xp_world *world = list->world;
     const uint8_t open = (uint8_t)(list->config->commands & ~world->commands);
 
-    for (uint8_t command = 1; command <= XP_CHANGE_SAME; command = (uint8_t)(command << 1)) {
+    for (int command = 1; command <= XP_CHANGE_SAME; command *= 2) {
         if ((open & command) == 0) {
             continue;
         }

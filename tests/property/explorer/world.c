@@ -175,12 +175,11 @@ struct moments {
     size_t count;
 };
 
-static void add_moment(struct moments *moments, uint8_t *time, int span, bool is_asking)
+static void add_moment(struct moments *moments, struct moment moment)
 {
-    const bool is_past =
-        *time > 1 && *time != XP_NEVER && xp_time_after(*time, span) < xp_time_in(0);
-    if (is_past) {
-        moments->of[moments->count++] = (struct moment){time, span, is_asking};
+    const uint8_t time = *moment.time;
+    if (time > 1 && time != XP_NEVER && xp_time_after(time, moment.span) < xp_time_in(0)) {
+        moments->of[moments->count++] = moment;
     }
 }
 
@@ -228,14 +227,14 @@ static void settle_order(const struct xp_config *config, struct xp_world *world,
     const int until_seen = t->call_budget + t->longest + t->grace;
     struct moments moments = {.count = 0};
 
-    add_moment(&moments, &a->known_at, 0, false);
-    add_moment(&moments, &a->bound_at, t->grace, false);
-    add_moment(&moments, &a->psp_until, t->grace, false);
-    add_moment(&moments, &a->submit.not_after, until_seen, false);
-    add_moment(&moments, &a->submit.last_send, until_seen, false);
+    add_moment(&moments, (struct moment){&a->known_at, 0, false});
+    add_moment(&moments, (struct moment){&a->bound_at, t->grace, false});
+    add_moment(&moments, (struct moment){&a->psp_until, t->grace, false});
+    add_moment(&moments, (struct moment){&a->submit.not_after, until_seen, false});
+    add_moment(&moments, (struct moment){&a->submit.last_send, until_seen, false});
     for (int i = 0; i < XP_SLOTS_MAX; i++) {
         if (world->slots[i].attempt == index + 1) {
-            add_moment(&moments, &world->slots[i].asked_at, 0, true);
+            add_moment(&moments, (struct moment){&world->slots[i].asked_at, 0, true});
         }
     }
     keep_order(&moments);
@@ -286,13 +285,9 @@ static void settle_slot(struct xp_slot *slot)
 /* Only PROCESSING is left differently by how certain it is. */
 static void settle_words(struct xp_attempt *a)
 {
-    if (a->status != PAY_ATTEMPT_PROCESSING) {
-        a->certainty = PAY_EVIDENCE_SYNC_RESPONSE;
-    } else if (a->certainty > PAY_EVIDENCE_WEBHOOK) {
-        a->certainty = PAY_EVIDENCE_WEBHOOK;
-    } else if (a->certainty < PAY_EVIDENCE_SYNC_RESPONSE) {
-        a->certainty = PAY_EVIDENCE_SYNC_RESPONSE;
-    }
+    const bool is_certain =
+        a->status == PAY_ATTEMPT_PROCESSING && a->certainty >= PAY_EVIDENCE_WEBHOOK;
+    a->certainty = is_certain ? PAY_EVIDENCE_WEBHOOK : PAY_EVIDENCE_SYNC_RESPONSE;
 }
 
 /* What is counted or named for people, and what this kind of PSP cannot be asked about. */
