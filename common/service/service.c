@@ -259,9 +259,8 @@ static enum pay_status start(struct pay_service *svc, struct pay_err *err)
 
     svc->metrics = pay_metrics_new();
     svc->health = pay_health_new();
-    svc->drain_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (svc->metrics == NULL || svc->health == NULL || svc->drain_fd < 0) {
-        return pay_err_set(err, PAY_FATAL, errno, "start service", "out of memory or files");
+    if (svc->metrics == NULL || svc->health == NULL) {
+        return pay_err_set(err, PAY_FATAL, errno, "start service", "out of memory");
     }
     pay_metrics_collector_add(svc->metrics, collect_process, svc);
     for (size_t i = 0; i < svc->desc->metric_count; i++) {
@@ -281,9 +280,6 @@ static void stop(struct pay_service *svc)
     svc->admin = pay_admin_stop(svc->admin);
     svc->metrics = pay_metrics_free(svc->metrics);
     svc->health = pay_health_free(svc->health);
-    if (svc->drain_fd >= 0) {
-        (void)close(svc->drain_fd);
-    }
 }
 
 /* Before the first thread, so that every thread has them blocked and one of ours takes them. */
@@ -302,9 +298,11 @@ static int run(const struct pay_service_desc *desc, const char *role)
 {
     struct pay_err err = {.op = ""};
     pthread_condattr_t attr;
-    struct pay_service svc = {.desc = desc, .role = role, .drain_fd = -1};
+    /* Before and after the thread that writes to it. */
+    struct pay_service svc = {
+        .desc = desc, .role = role, .drain_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
-    PAY_ASSERT(pthread_mutex_init(&svc.lock, NULL) == 0);
+    PAY_ASSERT(svc.drain_fd >= 0 && pthread_mutex_init(&svc.lock, NULL) == 0);
     PAY_ASSERT(pthread_condattr_init(&attr) == 0);
     PAY_ASSERT(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
     PAY_ASSERT(pthread_cond_init(&svc.changed, &attr) == 0);
@@ -328,6 +326,7 @@ static int run(const struct pay_service_desc *desc, const char *role)
     atomic_store(&svc.is_done, true); /* The watch lasts to here: a hanging stop ends as well. */
     PAY_ASSERT(pthread_kill(svc.signal_thread, WAKE) == 0);
     PAY_ASSERT(pthread_join(svc.signal_thread, NULL) == 0);
+    (void)close(svc.drain_fd);
     (void)pthread_cond_destroy(&svc.changed);
     (void)pthread_mutex_destroy(&svc.lock);
     return has_failed ? PAY_EXIT_FAILED : PAY_EXIT_OK;
