@@ -43,6 +43,7 @@
     /* What moves an attempt (rule.c, decide_event.c). */ \
     X(STALE_SUCCESS,            "a success is left by nothing below CONTROLLED") \
     X(NOT_SENT_GATE,            "not sent only with a gate that is closed unsent") \
+    X(ONLY_SEND,                "a definite no only if no other send of the job exists") \
     X(NOT_FOUND_REFERENCE,      "never not-found once a reference was bound") \
     X(NOT_FOUND_ACTION,         "never not-found once an action was handed out") \
     X(NOT_FOUND_BY_NUMBER,      "not-found only from a query by our request number") \

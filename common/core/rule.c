@@ -45,6 +45,22 @@ static void note_not_sent(const struct view *v, struct pay_ruling *ruling)
     }
 }
 
+/* "No, and nothing was made" says so of one send. With another send of the job, a replay too, it is
+ * no proof: a PSP need not keep a refusal, and may execute the other. */
+static bool is_no_of_one_send(const struct view *v)
+{
+    const struct pay_call *call = &v->event->call;
+    const bool names_object =
+        v->event->provider_payment_id.ptr != NULL || v->event->reference_count > 0;
+
+    if (v->column != PAY_AE_FAI || v->turn->evidence > PAY_EVIDENCE_SYNC_RESPONSE ||
+        !call->is_set || names_object) {
+        return false;
+    }
+    const struct pay_gate *gate = pay_gate_of_job(v->turn, call->job_id);
+    return gate != NULL && gate->sends > call->send_no;
+}
+
 /* From when on a not-found can mean something: every send that can have left has been executed. */
 static int64_t not_found_from(const struct view *v)
 {
@@ -277,6 +293,10 @@ struct pay_ruling pay_rule(const struct pay_turn *turn, int attempt_index,
     if (brings_first_action(&v)) {
         ruling.kind = PAY_CELL_STAY;
         ruling.reason_code = "ACTION_HANDED_OUT";
+    }
+    if (PAY_GUARD(ONLY_SEND, ruling.kind == PAY_CELL_MOVE && is_no_of_one_send(&v))) {
+        ignore(&ruling, "OTHER_SEND_EXISTS");
+        ruling.asks = true;
     }
     for (size_t i = 0; i < PAY_CELL_NOTES_MAX; i++) {
         if (notes[cell->notes[i]] != NULL) {

@@ -174,6 +174,16 @@ static bool canceled_asked_late(struct world *w)
     world_decide(w, PAY_EVIDENCE_QUERY);
     return world_attempt(w, 1)->status == PAY_ATTEMPT_UNKNOWN;
 }
+static bool only_send(struct world *w)
+{
+    world_start(w);
+    world_pass_gate(w, ".SUBMIT", 1);
+    world_gate(w, ".SUBMIT", 1)->sends++; /* A replay. */
+    world_event(w, PAY_EV_ATTEMPT_FAILED, 1);
+    world_answers(w, ".SUBMIT", PAY_QUERY_BY_NONE, w->now_us);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    return world_attempt(w, 1)->status != PAY_ATTEMPT_FAILED;
+}
 static bool unknown_weak_news(struct world *w)
 {
     world_start(w);
@@ -305,6 +315,7 @@ static situation_fn *const situations[PAY_GUARD_COUNT] = {
     [PAY_GUARD_NOT_FOUND_BY_NUMBER] = not_found_by_number,
     [PAY_GUARD_NOT_FOUND_ASKED_LATE] = not_found_asked_late,
     [PAY_GUARD_CANCELED_ASKED_LATE] = canceled_asked_late,
+    [PAY_GUARD_ONLY_SEND] = only_send,
     [PAY_GUARD_UNKNOWN_WEAK_NEWS] = unknown_weak_news,
     [PAY_GUARD_UNKNOWN_OVER_WEBHOOK] = unknown_over_webhook,
     [PAY_GUARD_LATE_SUCCESS_EVIDENCE] = late_success_evidence,

@@ -730,6 +730,34 @@ static void gates_are_closed_with_the_attempts_end_whatever_ended_it(void **stat
     }
 }
 
+/* contracts.md, "Reading answers": a definite no exists only if no other send of the job exists. */
+static void a_definite_no_is_one_only_of_the_only_send(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (int replays = 0; replays <= 1; replays++) {
+        world_start(w);
+        world_pass_gate(w, ".SUBMIT", 1);
+        world_gate(w, ".SUBMIT", 1)->sends += replays;
+        world_event(w, PAY_EV_ATTEMPT_FAILED, 1);
+        world_answers(w, ".SUBMIT", PAY_QUERY_BY_NONE, w->now_us);
+        world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+        if (replays == 0) {
+            assert_status(w, 1, FAILED);
+        } else {
+            assert_status(w, 1, CREATED);
+            assert_verdict(w, IGNORE, "OTHER_SEND_EXISTS");
+            assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+        }
+    }
+    /* The transaction itself may say so, however often it was sent. */
+    world_event(w, PAY_EV_ATTEMPT_FAILED, 1)->provider_payment_id = PAY_STR("pi_1");
+    world_answers(w, ".SUBMIT", PAY_QUERY_BY_NONE, w->now_us);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_status(w, 1, FAILED);
+}
+
 static void note_7_cancel_instead_of_confirm_under_a_money_case(void **state)
 {
     (void)state;
@@ -1129,6 +1157,7 @@ int main(void)
         cmocka_unit_test(note_7_one_confirm_however_many_times_the_approval_is_reported),
         cmocka_unit_test(note_7_a_second_action_has_a_confirm_of_its_own),
         cmocka_unit_test(gates_are_closed_with_the_attempts_end_whatever_ended_it),
+        cmocka_unit_test(a_definite_no_is_one_only_of_the_only_send),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_under_a_money_case),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_under_an_intent),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_beside_another_success),
