@@ -182,7 +182,7 @@ static void load_gate(struct pay_snapshot *snap, const struct xp_gate *from, int
     gate->last_send_at_us = xp_bench_time_us(from->last_send);
     gate->sending_at_us = (from->flags & XP_GATE_SENDING) != 0 ? XP_START_US : 0;
     gate->closed_at_us = (from->flags & XP_GATE_CLOSED) != 0 ? XP_START_US : 0;
-    gate->sends = from->sends;
+    gate->sends = from->sends + ((from->flags & XP_GATE_REPLAYED) != 0 ? 1 : 0);
 }
 
 static void load_reference(struct pay_snapshot *snap, const struct xp_attempt *from, int attempt,
@@ -379,7 +379,7 @@ static bool store_gate(struct xp_world *world, const struct pay_gate *from)
     to->flags = (uint8_t)((to->flags & XP_GATE_REPLAYED) | XP_GATE_EXISTS |
                           (from->sending_at_us != 0 ? XP_GATE_SENDING : 0) |
                           (from->closed_at_us != 0 ? XP_GATE_CLOSED : 0));
-    to->sends = clamp(from->sends, 3);
+    to->sends = from->sends > 0;
     to->not_after = time_of_us(from->not_after_us);
     to->last_send = time_of_us(from->last_send_at_us);
     return true;

@@ -21,6 +21,7 @@ const char *xp_invariant_name(enum xp_invariant invariant)
         [XP_SUCCESS_IS_TRUE] = "SUCCESS_IS_TRUE",
         [XP_SUCCESS_STAYS] = "SUCCESS_STAYS",
         [XP_FINAL_STAYS] = "FINAL_STAYS",
+        [XP_ENDS_ALONE] = "ENDS_ALONE",
         [XP_AMOUNTS] = "AMOUNTS",
         [XP_FACTS] = "FACTS",
         [XP_SEQUENCE] = "SEQUENCE",
@@ -220,12 +221,18 @@ static bool check_order(const struct xp_transition *t, struct xp_violation *viol
 {
     const bool was_final = t->before->exists != 0 && order_is_final(t->before->order);
     bool has_success = false;
+    bool has_open = false;
 
     for (int i = 0; i < t->after->attempt_count && i < XP_ATTEMPTS_MAX; i++) {
         has_success |= t->after->attempts[i].status == PAY_ATTEMPT_SUCCEEDED;
+        has_open |= !xp_is_final(t->after->attempts[i].status);
     }
     return xp_check(violation, XP_FINAL_STAYS, !was_final || t->after->order == t->before->order,
                     "a final order moved") &&
+           xp_check(violation, XP_ENDS_ALONE,
+                    was_final || !order_is_final(t->after->order) ||
+                        t->after->order == PAY_ORDER_SUCCEEDED || !has_open,
+                    "an order ended unpaid beside an open attempt") &&
            xp_check(violation, XP_SUCCESS_IS_TRUE,
                     t->after->order != PAY_ORDER_SUCCEEDED || has_success,
                     "order SUCCEEDED without a success");

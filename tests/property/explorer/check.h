@@ -20,6 +20,7 @@ enum xp_invariant {
     XP_SUCCESS_IS_TRUE,  /**< SUCCEEDED is said only of money that the PSP holds, all of it. */
     XP_SUCCESS_STAYS,    /**< A success is left by nothing. */
     XP_FINAL_STAYS,      /**< A final order never moves. */
+    XP_ENDS_ALONE,       /**< An order ends unpaid only beside no open attempt. */
     XP_AMOUNTS,          /**< The money invariants. */
     XP_FACTS,            /**< Facts match the rows: one PaymentSucceeded, one end. */
     XP_SEQUENCE,         /**< Gapless. */

@@ -126,6 +126,8 @@ static bool answer_arrives(struct turn *turn, int i)
     return (a->status == PAY_ATTEMPT_CREATED && a->submit.sends > 0 &&
             take(turn, XP_STEP_SUBMITTED, i, 0)) ||
            (waits && has_first && take(turn, XP_STEP_ANSWER, i, 0)) ||
+           (waits && (a->answers & XP_ANSWER_REFUSED) != 0 &&
+            take(turn, XP_STEP_REFUSED_ANSWER, i, 0)) ||
            (has_replay && a->references == 0 && take(turn, XP_STEP_REPLAY_ANSWER, i, 0)) ||
            (a->confirm_answer != 0 && !xp_is_final(a->status) &&
             take(turn, XP_STEP_CONFIRM_ANSWER, i, a->confirm_answered)) ||

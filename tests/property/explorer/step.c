@@ -77,10 +77,13 @@ static void list_execute(struct list *list, int index, const struct xp_attempt *
 static void list_moves(struct list *list, int index, const struct xp_attempt *a)
 {
     const bool is_over = is_over_at_psp(list->config, a);
-    const uint16_t moves = kind_of(list->config, a)->moves[a->object];
+    const struct xp_kind *kind = kind_of(list->config, a);
+    const uint16_t moves = kind->moves[a->object];
+    const bool has_no_code = kind->hides_unpaid && a->actions == 0;
+    const bool waits = waits_for_customer(a->object) && (is_over || has_no_code);
 
     for (int object = XP_PROCESSING; object < XP_OBJECT_COUNT; object++) {
-        if ((moves & bit(object)) != 0 && !(is_over && waits_for_customer(a->object))) {
+        if ((moves & bit(object)) != 0 && !waits) {
             add(list, XP_STEP_MOVE, index, object);
         }
     }
@@ -187,6 +190,9 @@ static void list_deliveries(struct list *list, int index, const struct xp_attemp
     if ((a->answers & XP_ANSWER_FIRST) != 0) {
         add(list, XP_STEP_ANSWER, index, 0);
     }
+    if ((a->answers & XP_ANSWER_REFUSED) != 0) {
+        add(list, XP_STEP_REFUSED_ANSWER, index, 0);
+    }
     if ((a->answers & XP_ANSWER_REPLAY) != 0) {
         add(list, XP_STEP_REPLAY_ANSWER, index, 0);
     }
@@ -292,18 +298,32 @@ static void become(const struct xp_config *config, struct xp_attempt *a, uint8_t
     }
 }
 
+/* A definite no only if no other send exists that was not certainly unsent. */
+static void at_refuse(const struct xp_config *config, struct xp_attempt *a)
+{
+    const bool is_definite = !was_replayed(a);
+
+    a->answers |= is_definite ? XP_ANSWER_REFUSED : 0;
+    a->wire_until = 0;
+    if ((config->traits & XP_FORGETS_REFUSAL) == 0) {
+        a->object = XP_REFUSED;
+    }
+}
+
 static void at_execute(const struct xp_config *config, struct xp_attempt *a, uint8_t arg)
 {
     const uint8_t object = arg % SHORT_CHARGE;
-    /* A definite no only if no other send exists that was not certainly unsent. */
-    const bool is_definite = object != XP_REFUSED || !was_replayed(a);
 
+    if (object == XP_REFUSED) {
+        at_refuse(config, a);
+        return;
+    }
     become(config, a, object);
     a->is_short = arg >= SHORT_CHARGE;
     a->wire_until = 0;
     a->first_answer = object;
-    a->answers |= is_definite ? XP_ANSWER_FIRST : 0;
-    a->answers |= was_replayed(a) && object != XP_REFUSED ? XP_ANSWER_REPLAY : 0;
+    a->answers |= XP_ANSWER_FIRST;
+    a->answers |= was_replayed(a) ? XP_ANSWER_REPLAY : 0;
 }
 
 static void at_confirm_execute(const struct xp_config *config, struct xp_attempt *a, uint8_t arg)
@@ -551,6 +571,10 @@ static bool deliver(const struct apply *apply)
         return say_by_us(apply, PAY_EV_ATTEMPT_UNKNOWN);
     case XP_STEP_ANSWER:
         return say_answer(apply, XP_BY_ANSWER);
+    case XP_STEP_REFUSED_ANSWER:
+        return say(apply, (struct xp_saying){.channel = XP_BY_ANSWER,
+                                             .type = PAY_EV_ATTEMPT_FAILED,
+                                             .send_no = 1});
     case XP_STEP_REPLAY_ANSWER:
         return say_answer(apply, XP_BY_REPLAY);
     case XP_STEP_CONFIRM_ANSWER:

@@ -50,6 +50,7 @@ static void print_step(struct xp_step step)
         [XP_STEP_NOT_SENT] = "delivered: NSN",
         [XP_STEP_UNKNOWN] = "delivered: UNK",
         [XP_STEP_ANSWER] = "delivered: the answer to the create",
+        [XP_STEP_REFUSED_ANSWER] = "delivered: the answer to the create, a definite no",
         [XP_STEP_REPLAY_ANSWER] = "delivered: the answer to the replay",
         [XP_STEP_CONFIRM_ANSWER] = "delivered: the answer to the CONFIRM",
         [XP_STEP_CANCEL_ANSWER] = "delivered: the answer to the cancel",

@@ -42,6 +42,9 @@ static bool can_be_paid(const struct xp_kind *kind, const struct xp_attempt *a)
     if (a->object == XP_PROCESSING) {
         return true;
     }
+    if (kind->hides_unpaid && a->actions == 0 && xp_is_final(a->status)) {
+        return false; /* Nobody has the code, and nobody will. */
+    }
     return (a->object == XP_ACTION || a->object == XP_DECLINED) && !kind->confirm_moves_money &&
            !is_over;
 }

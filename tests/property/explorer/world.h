@@ -58,12 +58,12 @@ enum xp_gate_flag {
 
 struct xp_gate {
     uint8_t flags;
-    uint8_t sends; /**< 3 means three or more. */
+    uint8_t sends; /**< Whether there was one, not counting replays. */
     uint8_t not_after;
     uint8_t last_send;
 };
 
-enum xp_answer_flag { XP_ANSWER_FIRST = 1, XP_ANSWER_REPLAY = 2 };
+enum xp_answer_flag { XP_ANSWER_FIRST = 1, XP_ANSWER_REPLAY = 2, XP_ANSWER_REFUSED = 4 };
 enum xp_reference {
     XP_REFERENCE_MAIN,
     XP_REFERENCE_SECOND,
@@ -121,9 +121,9 @@ struct xp_world {
 struct xp_kind {
     const char *name;
     bool can_cancel, confirm_moves_money, by_number, by_search, replays, expires;
-    bool names_late;                 /**< No reference before it is paid. */
-    bool hides_unpaid;               /**< Not found while unpaid, though it can be paid. */
-    uint16_t creates;                /**< What a create may become. */
+    bool names_late;   /**< No reference before it is paid. */
+    bool hides_unpaid; /**< Not found while unpaid, though it can be paid by who got the code. */
+    uint16_t creates;  /**< What a create may become. */
     uint16_t moves[XP_OBJECT_COUNT]; /**< What it may become by itself or by the customer. */
 };
 
@@ -140,6 +140,7 @@ enum xp_trait {
     XP_MISREADS = 8,          /**< A PSP says "no such transaction" of one it has. */
     XP_ABSENT_IS_CLOSED = 16, /**< A PSP says "closed" of what it does not have yet. */
     XP_REVERSALS = 32,        /**< A PSP may take a charge back. */
+    XP_FORGETS_REFUSAL = 64,  /**< A refused create is not stored: its replay may be executed. */
     XP_DISHONEST = XP_LATE_EXECUTION | XP_SECOND_OBJECT | XP_SHORT_CHARGE | XP_MISREADS,
 };
 

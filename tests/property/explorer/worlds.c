@@ -102,6 +102,20 @@ const struct xp_kind xp_kind_instant = {
      .failover = 6,        \
      .expires = 8}
 
+/* A page lives longer than a not-found needs. */
+#define PATIENT            \
+    {.send_window = 1,     \
+     .call_budget = 0,     \
+     .longest = 0,         \
+     .grace = 0,           \
+     .answer = 1,          \
+     .query_first = 1,     \
+     .person_after = 2,    \
+     .action_lifetime = 4, \
+     .cancel_retry = 1,    \
+     .failover = 4,        \
+     .expires = 5}
+
 #define WORLD(a, b) .kinds = {&xp_kind_##a, &xp_kind_##b}, .times = SHORT, .not_founds_needed = 1
 #define LONG_WORLD(a, b) .kinds = {&xp_kind_##a, &xp_kind_##b}, .times = LONG, .only_full = true
 #define BOTH 3 /* Routes. */
@@ -128,11 +142,13 @@ const struct xp_config xp_configs[] = {
      .slots = 0,
      .traits = XP_REVERSALS},
     {.name = "scan",
-     WORLD(scan, instant),
+     .kinds = {&xp_kind_scan, &xp_kind_instant},
+     .times = PATIENT,
      .attempts_max = 2,
      .slots = 1,
      .commands = XP_CANCEL,
      .failover_on_not_found = BOTH,
+     .not_founds_needed = 1,
      .waits_for_method = true},
     {.name = "absent-is-closed",
      WORLD(direct, instant),
@@ -147,6 +163,12 @@ const struct xp_config xp_configs[] = {
      .slots = 1,
      .traits = XP_MISREADS,
      .failover_on_not_found = BOTH},
+    {.name = "card-forgets",
+     WORLD(card, instant),
+     .attempts_max = 2,
+     .slots = 1,
+     .traits = XP_FORGETS_REFUSAL,
+     .waits_for_method = true},
     {.name = "no-cancel",
      WORLD(no_cancel, instant),
      .attempts_max = 2,
