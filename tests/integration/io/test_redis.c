@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The adapter against a real server: PAYFACT_TEST_REDIS is host:port. */
+/* The adapter against a real server: PAYFACT_TEST_REDIS is redis://host:port. */
 #include "common/io/redis/redis.h"
 
 #include "common/base/clock.h"
@@ -37,7 +37,7 @@ static struct pay_redis *make(int db, const char *user, const char *password_fil
     const struct pay_redis_options options = {
         .url = url, .budget_ms = 1000, .user = user, .password_file = password_file};
 
-    (void)snprintf(url, sizeof url, "redis://%s/%d", server(), db);
+    (void)snprintf(url, sizeof url, "%s/%d", server(), db);
     if (pay_redis_new(&options, &redis, &err) != PAY_OK) {
         (void)fprintf(stderr, "%s: %s\n", err.op, err.text);
     }
@@ -50,7 +50,8 @@ static int setup(void **state)
 
     *state = world;
     if (server() == NULL) {
-        (void)fprintf(stderr, "PAYFACT_TEST_REDIS is not set: give host:port of a test server\n");
+        (void)fprintf(stderr,
+                      "PAYFACT_TEST_REDIS is not set: give redis://host:port of a test server\n");
         return 1;
     }
     (void)snprintf(world->prefix, sizeof world->prefix, "pay-io-redis-%d", (int)getpid());

@@ -136,6 +136,7 @@ static void start(struct bench *bench, const char *fault)
     (void)setenv("PAYFACT_SESSION_TIMEOUT_MS", "6000", 1); /* what kill -9 leaves behind */
     (void)unsetenv("PAYFACT_TEST_PG");
     (void)unsetenv("PAYFACT_TEST_KAFKA");
+    (void)unsetenv("PAYFACT_TEST_REDIS");
     if (fault != NULL) {
         (void)setenv("PAYFACT_FAULT", fault, 1);
     }
