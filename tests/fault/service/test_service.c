@@ -133,6 +133,9 @@ static void start(struct child *child, const char *how, const char *argument,
         (void)dup2(pipes[1], STDERR_FILENO);
         (void)close(pipes[0]);
         (void)close(pipes[1]);
+        (void)unsetenv("PAYFACT_TEST_PG"); /* A service refuses a name that it does not know. */
+        (void)unsetenv("PAYFACT_TEST_REDIS");
+        (void)unsetenv("PAYFACT_TEST_KAFKA");
         (void)setenv("PROBE", how, 1);
         (void)setenv("PAYFACT_ADMIN_PORT", "0", 1);
         (void)setenv("PAYFACT_DRAIN_MS_MAX", "9000", 1);
