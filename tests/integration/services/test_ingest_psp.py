@@ -336,7 +336,12 @@ def test_an_open_breaker_fails_submits_fast_and_lets_a_probe_pass_later(own):
     wait_for("closed", lambda: psp.metric("payfact_breaker_state", psp_account=ACCOUNT_A) == 0)
 
 
-@pytest.mark.own()
+def patient(document):
+    for account in document["psp_accounts"]:
+        account["timeouts_ms"]["total"] = 8000
+
+
+@pytest.mark.own(edit=patient)
 def test_one_sick_account_leaves_the_others_latency_alone(own):
     own.stack.service("psp").start()
 
@@ -349,15 +354,17 @@ def test_one_sick_account_leaves_the_others_latency_alone(own):
 
     own.stack.psp.script({"account": ACCOUNT_A, "operation": "create", "do": "charge_then_timeout"})
     latency()
-    well = statistics.median(latency() for _ in range(10))
+    well = statistics.median(latency() for _ in range(8))
     sick = [own.gate(own.job(account=ACCOUNT_A)) for _ in range(60)]
     own.put(*sick)
     wait_for("it hangs", lambda: len(own.stack.psp.requests(account=ACCOUNT_A, operation="create")) >= 8)
-    beside = statistics.median(latency() for _ in range(10))
-    print(f"median latency of the other account: {well * 1000:.0f} ms alone, {beside * 1000:.0f} ms beside the sick one")
-    assert beside < max(4 * well, 0.5 * SCALE)  # the sick one's calls take 2 s each
+    times = [latency() for _ in range(8)]
+    beside = statistics.median(times)
+    print(f"latency of the other account: median {well * 1000:.0f} ms alone, beside the sick one {beside * 1000:.0f} ms,"
+          f" longest {max(times) * 1000:.0f} ms")  # fmt: skip
+    assert max(times) < max(5 * well, 3 * SCALE)  # the sick one's calls take 8 s each, in as many workers as it may have
     for job in sick:
-        own.wait_type(job, "ATTEMPT_UNKNOWN", "ATTEMPT_NOT_SENT", limit_s=60)
+        own.wait_type(job, "ATTEMPT_UNKNOWN", "ATTEMPT_NOT_SENT", limit_s=90)
         assert len(own.charges(job)) <= 1
     own.done()
 
