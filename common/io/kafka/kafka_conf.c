@@ -29,6 +29,7 @@ static const char *const ours[] = {
     "message.timeout.ms",
     "delivery.timeout.ms",
     "message.max.bytes",
+    "batch.size",
     "queue.buffering.max.messages",
     "queue.buffering.max.kbytes",
     "queue.buffering.max.ms",

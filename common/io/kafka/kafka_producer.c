@@ -14,6 +14,9 @@
 
 #define QUEUE_RECORDS_MAX 100000
 #define QUEUE_KBYTES_MAX 65536
+/* A broker holds a topic's max.message.bytes against the whole batch: a larger one would be refused
+ * with every small record in it. Below the smallest limit of contracts/topics.c. */
+#define BATCH_BYTES_MAX 131072
 #define MESSAGE_BYTES_MAX 1000000
 #define OWN_THREAD_TURN_MS 100
 #define PURGE_MS_MAX \
@@ -126,6 +129,7 @@ static enum pay_status make_conf(const struct pay_kafka_producer_options *option
         {"partitioner", "murmur2_random", 0},
         {"message.timeout.ms", NULL, options->message_timeout_ms},
         {"message.max.bytes", NULL, or_default(options->message_bytes_max, MESSAGE_BYTES_MAX)},
+        {"batch.size", NULL, BATCH_BYTES_MAX},
         {"queue.buffering.max.messages", NULL,
          or_default(options->queue_records_max, QUEUE_RECORDS_MAX)},
         {"queue.buffering.max.kbytes", NULL,
