@@ -31,6 +31,8 @@ struct pay_relay {
 
 PAY_MUST_CHECK enum pay_status pay_relay_init(struct pay_relay *relay, struct pay_pg *pg,
                                               const char *owner, int ttl_ms, struct pay_err *err);
+/** @brief To be called on each new connection, before anything else. */
+PAY_MUST_CHECK enum pay_status pay_relay_connected(struct pay_relay *relay, struct pay_err *err);
 void pay_relay_free(struct pay_relay *relay);
 
 /** @brief Say that the owner is there. @param ret_members owners seen within ttl_ms, this one
@@ -97,10 +99,10 @@ struct pay_relay_request {
 };
 
 /**
- * @brief Undelivered rows in id order. Rows of keys that wait behind a dead row, or behind a
- * refused row that was not available when the pass began, are left out. Whoever sets a held row
- * free keeps attempts > 0 and sets available_at a little ahead of now, so that a pass under way
- *        still holds its key.
+ * @brief Undelivered rows, in no certain order: each shard's first ones after its range's start.
+ * Rows of keys that wait behind a dead row, or behind a refused row that was not available when the
+ * pass began, are left out. Whoever sets a held row free keeps attempts > 0 and sets available_at a
+ * little ahead of now, so that a pass under way still holds its key.
  */
 PAY_MUST_CHECK enum pay_status pay_relay_read(struct pay_relay *relay,
                                               const struct pay_relay_request *request,

@@ -53,9 +53,10 @@ struct pay_publisher {
     int next_shard;  /**< Where the next read begins, so that no shard is read last for ever. */
     size_t in_flight;
     int64_t database_due_us, lease_due_us, sweep_due_us, stats_due_us; /**< Monotonic. */
-    int64_t pass_began_us;                                             /**< The database's clock. */
-    int64_t settled_id;   /**< Highest outbox id that was there when everything was read. */
-    int64_t unsettled_id; /**< A larger one was drawn but not seen yet ... */
+    int64_t rows_at_us;    /**< When rows were read last; monotonic. */
+    int64_t pass_began_us; /**< The database's clock. */
+    int64_t settled_id;    /**< Highest outbox id that was there when everything was read. */
+    int64_t unsettled_id;  /**< A larger one was drawn but not seen yet ... */
     int64_t unsettled_since_us;
     atomic_bool pg_ok, kafka_ok; /**< For /readyz. */
     struct pay_framing framing;

@@ -9,6 +9,8 @@
 #include "common/base/banned.h"
 
 #define STATS_US INT64_C(5000000)
+#define QUIET_US INT64_C(1000000)
+#define QUIET_FACTOR 5
 #define METADATA_MS 5000
 
 static enum pay_status make_producer(struct pay_publisher *pub, struct pay_err *err)
@@ -97,12 +99,14 @@ static bool connected(struct pay_publisher *pub)
         return true;
     }
     struct pay_err err = {.status = PAY_OK};
-    if (pay_pg_reconnect(pub->pg, &err) == PAY_OK) {
+    if (pay_pg_reconnect(pub->pg, &err) == PAY_OK &&
+        pay_relay_connected(&pub->relay, &err) == PAY_OK) {
         pub->lease_due_us = 0;
         atomic_store(&pub->pg_ok, true);
         pay_log(PAY_LOG_INFO, "database_connected", PAY_F_INT("pid", pay_pg_backend_pid(pub->pg)));
         return true;
     }
+    pay_pg_disconnect(pub->pg); /* Half of it is no connection. */
     if (atomic_exchange(&pub->pg_ok, false) || pub->pg_backoff.tries == 0) {
         pay_log(PAY_LOG_WARN, "database_away", PAY_F_ERR(&err));
     }
@@ -163,6 +167,13 @@ static void try_database(struct pay_publisher *pub)
     }
 }
 
+/* Nothing came for a while: four looks in five are saved, and the next row waits that long once. */
+static unsigned idle_ms(const struct pay_publisher *pub)
+{
+    const bool is_quiet = pay_clock_mono_us() - pub->rows_at_us > QUIET_US;
+    return (unsigned)(pub->cfg->poll_ms * (is_quiet ? QUIET_FACTOR : 1));
+}
+
 static enum pay_status turn(struct pay_publisher *pub, struct pay_err *err)
 {
     enum pay_status status = PAY_OK;
@@ -171,7 +182,7 @@ static enum pay_status turn(struct pay_publisher *pub, struct pay_err *err)
     (void)pay_publisher_produce(pub);
     const int wait_ms = pub->in_flight > 0 ? (int)pub->cfg->poll_ms : 0;
     if (pay_kafka_producer_poll(pub->producer, wait_ms) == 0 && pub->in_flight == 0) {
-        (void)pay_service_wait(pub->svc, (unsigned)pub->cfg->poll_ms);
+        (void)pay_service_wait(pub->svc, idle_ms(pub));
     }
     if (pay_kafka_producer_fatal(pub->producer, err)) {
         status = rebuild_producer(pub, err);

@@ -104,14 +104,15 @@ static void choose(struct pay_publisher *pub, bool sweep, struct wanted *wanted)
     pub->next_shard = last;
 }
 
-/* A shard whose read came back short is swept to its cursor. Rows come shard by shard. */
+/* A shard whose read came back short is swept to its cursor. */
 static void note_swept(struct pay_publisher *pub, const struct wanted *wanted,
                        const struct pay_pg_result *rows)
 {
     size_t counts[PAY_RELAY_SHARDS_MAX] = {0};
     for (size_t row = 0; row < pay_pg_rows(rows); row++) {
         const int64_t at = pay_pg_int(rows, row, PAY_RELAY_SHARD);
-        pub->shards[at].swept_id = pay_pg_int(rows, row, PAY_RELAY_ID);
+        const int64_t id = pay_pg_int(rows, row, PAY_RELAY_ID);
+        pub->shards[at].swept_id = id > pub->shards[at].swept_id ? id : pub->shards[at].swept_id;
         counts[at]++;
     }
     for (size_t i = 0; i < wanted->range_count; i++) {
@@ -136,6 +137,7 @@ static enum pay_status read_wanted(struct pay_publisher *pub, bool sweep,
     enum pay_status status = pay_relay_read(&pub->relay, &request, &rows, err);
     if (status == PAY_OK) {
         *ret_rows = pay_pg_rows(rows);
+        pub->rows_at_us = *ret_rows > 0 ? pay_clock_mono_us() : pub->rows_at_us;
         status = take_rows(pub, rows, err);
     }
     if (status == PAY_OK && sweep) { /* Else the same part is swept again: what is in hand stays. */

@@ -17,7 +17,9 @@ static const struct pay_cfg_row rows[] = {
     PAY_ROWS_REGISTRY(struct pay_publisher_settings, common),
     ROW("LEASE_MS", lease_ms, "10000", 1000, 300000, "ms",
         "A shard's lease lasts this long; renewed after a third of it."),
-    ROW("POLL_MS", poll_ms, "5", 1, 1000, "ms", "Pause between two looks at an idle outbox."),
+    ROW("POLL_MS", poll_ms, "5", 1, 1000, "ms",
+        "Pause between two looks at an idle outbox; five times as long after a second without a "
+        "row."),
     ROW("SWEEP_MS", sweep_ms, "1000", 10, 60000, "ms",
         "How often the outbox is read from its start, for what the cursor passed."),
     ROW("READ_ROWS_MAX", read_rows_max, "1000", 1, 4096, "rows", "Rows of one shard per read."),

@@ -42,6 +42,7 @@ static int setup(void **state)
     must(world, pay_pg_open(&options, &world->pg, &world->err));
     must(world, pay_relay_init(&world->a, world->pg, "a", LONG_MS, &world->err));
     must(world, pay_relay_init(&world->b, world->pg, "b", LONG_MS, &world->err));
+    must(world, pay_relay_connected(&world->a, &world->err));
     return 0;
 }
 
@@ -156,8 +157,10 @@ static int64_t read_ids(struct world *world, int64_t after_id, int64_t skip_id, 
     struct pay_pg_result *rows = NULL;
     int64_t ids = 0;
     must(world, pay_relay_read(&world->a, &request, &rows, &world->err));
-    for (size_t i = 0; i < pay_pg_rows(rows); i++) {
-        ids = ids * 10 + pay_pg_int(rows, i, PAY_RELAY_ID);
+    for (int64_t id = 1; id < 10; id++) { /* In any order. */
+        for (size_t i = 0; i < pay_pg_rows(rows); i++) {
+            ids = pay_pg_int(rows, i, PAY_RELAY_ID) == id ? ids * 10 + id : ids;
+        }
     }
     pay_pg_result_free(rows);
     return ids;

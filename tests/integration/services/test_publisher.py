@@ -253,6 +253,17 @@ def test_rows_that_come_while_a_refused_one_is_set_free_stay_behind_it(world):
     outbox.wait_empty()
 
 
+def test_a_backlog_is_drained_without_a_refusal(world):
+    """A broker holds a topic's limit against the whole batch, not against each record."""
+    stack, outbox = world
+    for part in range(4):
+        outbox.add([outbox.row(f"BACKLOG{part}.{i}", size=1000) for i in range(1000)])
+    publisher = stack.service("publisher", "backlog").start()
+    outbox.wait_empty()
+    assert publisher.metric("payfact_publisher_refused_total") == 0
+    assert outbox.check("BACKLOG") == 0
+
+
 @pytest.mark.parametrize("number", ["smaller", "last"])
 def test_a_row_that_was_committed_late_is_found(world, number):
     """Without the shard's lock: its number was drawn, others were read (or nothing came), then it was committed."""
