@@ -9,6 +9,8 @@
 #define PAY_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 #define PAY_NORETURN __attribute__((noreturn))
 
-_Static_assert(__STDC_VERSION__ >= 201710L, "C17 is what the sources are written in");
+#if __STDC_VERSION__ < 201710L
+#error "C17 is what the sources are written in"
+#endif
 
 #endif /* PAY_BASE_ATTR_H */

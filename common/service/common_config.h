@@ -46,6 +46,7 @@ struct pay_common_config {
 };
 
 /* clang-format off */
+/* NOLINTBEGIN(bugprone-macro-parentheses): member_ is a member's path, which no parentheses may enclose. */
 /** One text row: member of the settings struct, name, default or NULL, flags, one sentence. */
 #define PAY_ROW_TEXT(type_, member_, name_, default_, flags_, doc_) \
     {(name_), PAY_CFG_TEXT, offsetof(type_, member_), (default_), 0, 0, "", (flags_), (doc_)}
@@ -110,6 +111,7 @@ struct pay_common_config {
                  "File that holds a bearer token for the schema registry, in place of a user; read for each call."), \
     PAY_ROW_TEXT(type_, member_.registry_ca_file, "REGISTRY_CA_FILE", NULL, 0, \
                  "Certificates to trust for the schema registry, PEM; empty: the system's.")
+/* NOLINTEND(bugprone-macro-parentheses) */
 /* clang-format on */
 
 #endif /* PAY_SERVICE_COMMON_CONFIG_H */

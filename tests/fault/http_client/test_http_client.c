@@ -198,7 +198,7 @@ static void check(const struct row *row, enum what what)
     const unsigned charged = ledger - (row->is_warm ? 1 : 0);
     if (result.delivery != want->delivery || result.status != want->status ||
         ledger != want->ledger || (what == MONEY_POST && charged > 1) ||
-        result.elapsed_us > 2 * TOTAL_MS * 1000) {
+        result.elapsed_us > INT64_C(2) * TOTAL_MS * 1000) {
         fail_msg("\"%s\", %s: %s status=%d ledger=%u curl=%d \"%s\" after %lld us", row->says,
                  what_names[what], pay_http_delivery_name(result.delivery), result.status, ledger,
                  result.curl_code, result.text, (long long)result.elapsed_us);

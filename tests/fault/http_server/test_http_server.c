@@ -128,7 +128,7 @@ static int start(unsigned threads, unsigned timeout_ms)
     const struct pay_http_server_options opts = {
         .threads = threads,
         .body_bytes_max = BODY_MAX,
-        .bodies_bytes_max = 4 * BODY_MAX,
+        .bodies_bytes_max = (size_t)4 * BODY_MAX,
         .request_timeout_ms = timeout_ms,
         .idle_timeout_ms = IDLE_MS,
         .head = head,

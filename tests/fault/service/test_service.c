@@ -91,8 +91,7 @@ static enum pay_status run(struct pay_service *svc, struct pay_err *err)
     if (poll(&drain, 1, 0) != 1 || pay_service_mode(svc) != PAY_SERVICE_DRAINING) {
         return pay_err_set(err, PAY_FATAL, 0, "drain", "the descriptor is not readable");
     }
-    const bool is_stuck = strcmp(behaviour(), "hang") == 0 || strcmp(behaviour(), "linger") == 0;
-    while (is_stuck) {
+    while (strcmp(behaviour(), "hang") == 0 || strcmp(behaviour(), "linger") == 0) {
         (void)poll(NULL, 0, 1000); /* For ever: the watch ends it. */
     }
     return pay_service_drain_left_ms(svc) > 0 ? PAY_OK
