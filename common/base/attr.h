@@ -9,8 +9,7 @@
 #define PAY_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 #define PAY_NORETURN __attribute__((noreturn))
 
-#if __STDC_VERSION__ < 201710L
-#error "C17 is what the sources are written in"
-#endif
+/* NOLINTNEXTLINE(misc-redundant-expression): equal only under this compiler. */
+_Static_assert(__STDC_VERSION__ >= 201710L, "C17 is what the sources are written in");
 
 #endif /* PAY_BASE_ATTR_H */
