@@ -29,12 +29,13 @@ struct pay_cmd_create_payment {
     bool start;
 };
 
-struct pay_cmd_money { /**< CAPTURE, REQUEST_REFUND */
-    struct pay_str attempt_id;
+struct pay_cmd_money {         /**< CAPTURE, REQUEST_REFUND */
+    struct pay_str attempt_id; /**< Absent: the authorized one; the one that paid the order. */
     struct pay_money amount;
-    bool is_final;
-    struct pay_str reason_code;
-    struct pay_str idempotency_key;
+    bool is_final;                  /**< CAPTURE: release what is left. */
+    struct pay_str reason_code;     /**< REQUEST_REFUND; 64 bytes at most. */
+    struct pay_str idempotency_key; /**< The merchant's own number, 200 bytes at most; absent:
+                                       caller/command_id. */
 };
 
 struct pay_attachment {
@@ -45,9 +46,10 @@ struct pay_attachment {
 /** FORCE_CLOSE_UNKNOWN, CORRECT_STATE, RELEASE_RESERVATION, OVERRIDE_BLOCK, RESOLVE_CASE */
 struct pay_cmd_controlled {
     struct pay_str aggregate_id; /**< Or case id, attempt id. */
-    int64_t expected_version;    /**< -1: absent. */
-    struct pay_str from_status;
-    struct pay_str to_status; /**< FORCE_CLOSE_UNKNOWN: the outcome. */
+    int64_t expected_version;    /**< Of the aggregate's own row; -1: absent (an order, which is
+                                    compared by from_status). */
+    struct pay_str from_status;  /**< CORRECT_STATE: the status seen. */
+    struct pay_str to_status;    /**< FORCE_CLOSE_UNKNOWN: the outcome, FAILED or SUCCEEDED. */
     bool has_amount;
     struct pay_money amount;
     struct pay_str provider_reference;
@@ -58,7 +60,7 @@ struct pay_cmd_controlled {
 
 struct pay_cmd_approval { /**< APPROVE, DECLINE */
     struct pay_str request_id;
-    struct pay_bytes request_sha256;
+    struct pay_bytes request_sha256; /**< 32 bytes, of the request's Command value bytes. */
     struct pay_str reason_code;
 };
 

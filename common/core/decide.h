@@ -15,6 +15,7 @@
 #ifndef PAY_CORE_DECIDE_H
 #define PAY_CORE_DECIDE_H
 
+#include "common/base/attr.h"
 #include "common/core/command.h"
 #include "common/core/event.h"
 #include "common/core/snapshot.h"
@@ -29,6 +30,12 @@
 #define PAY_DECIDE_ROOM_GATES 2
 #define PAY_DECIDE_ROOM_REFERENCES (PAY_REFERENCES_PER_EVENT_MAX + 2)
 #define PAY_DECIDE_ROOM_CASES 4
+/* Only where snapshot.keeps_actions. */
+#define PAY_DECIDE_ROOM_CAPTURES 1
+#define PAY_DECIDE_ROOM_REFUNDS 1
+#define PAY_DECIDE_ROOM_DISPUTES 1
+#define PAY_DECIDE_ROOM_REQUESTS 1
+#define PAY_DECIDE_ROOM_APPROVALS 1
 
 enum pay_input_kind {
     PAY_INPUT_EVENT,
@@ -46,7 +53,7 @@ struct pay_deadline_due {
                               is old. */
 };
 
-/** The merchant's settings that a CREATE_PAYMENT needs. */
+/** The merchant's settings. Which inputs need which stands at the member. */
 struct pay_policy {
     int64_t order_expires_after_us;
     int64_t failover_window_us;
@@ -54,6 +61,13 @@ struct pay_policy {
     int64_t amount_max_minor; /**< For the command's currency; 0: none given, refuse. INT64_MAX: no
                                  limit. */
     bool manual_capture;      /**< false: CREATE_PAYMENT with MANUAL is refused NOT_SUPPORTED. */
+    /* REQUEST_REFUND, in the payment's currency. 0: every refund needs two approvals. */
+    int64_t refund_threshold_minor;     /**< For the sum of a payment's refunds. */
+    int64_t refund_threshold_day_minor; /**< For what the merchant refunds on one day (UTC). */
+    int64_t
+        approval_life_us; /**< Every command that may need approval: until it expires; 0: a day. */
+    bool captures_at_end; /**< DEADLINE AUTHORIZATION: the merchant's policy at an authorization's
+                             end is to capture the rest; false: to void it. */
 };
 
 struct pay_decide_input {
@@ -67,6 +81,9 @@ struct pay_decide_input {
     const struct pay_event *event; /**< EVENT */
     bool foreign_reference; /**< EVENT: a reference of it is bound to another payment's attempt. */
     const struct pay_command *command; /**< COMMAND, REJECTED_COMMAND */
+    struct pay_bytes command_sha256;   /**< COMMAND: of its value bytes, 32 bytes. */
+    bool key_taken; /**< CAPTURE, REQUEST_REFUND: the merchant's idempotency key belongs to an
+                       action of another payment. */
     struct pay_str refusal; /**< Reason found before deciding (relay, accounts); absent: none. */
     const struct pay_route
         *routes; /**< COMMAND with routes: resolved, with traits; in the command's order. */
@@ -105,6 +122,8 @@ struct pay_fact {
     struct pay_str provider_reference;
     bool has_action;                /**< The action is the input event's. */
     int case_index;                 /**< Into snapshot.cases; -1: none. */
+    int dispute_index;              /**< Into snapshot.disputes; -1: none. */
+    enum pay_dispute_funds funds;   /**< Dispute facts: what this decision moved. */
     char result_id[PAY_CAUSE_SIZE]; /**< Command answers: what it made; "" none. */
 };
 
@@ -112,16 +131,22 @@ struct pay_job_effect {
     char job_id[PAY_JOB_ID_SIZE];
     enum pay_job_kind kind;
     int attempt_index;
-    int number; /**< n of the job id, from 1. */
+    int action_index; /**< CAPTURE, QUERY_CAPTURE: into snapshot.captures; REFUND, QUERY_REFUND:
+                         into snapshot.refunds; else -1. PspJob takes action id, request number,
+                         amount and is_final from there. */
+    int number;       /**< n of the job id, from 1. */
+    int try_no; /**< PspJob.try: how many jobs of the action may have been sent, this one counted.
+                 */
     int64_t not_after_us;
     int64_t expires_at_us;              /**< SUBMIT: the expiry to give to the PSP; 0: none. */
-    const char *reason_code;            /**< CANCEL: why; NULL: none. */
+    const char *reason_code;            /**< CANCEL, REFUND: why; NULL: none. */
     char about_job_id[PAY_JOB_ID_SIZE]; /**< QUERY: the money job that may be replayed; "": none. */
 };
 
 struct pay_deadline_effect {
     enum pay_deadline_kind kind;
-    char aggregate_id[PAY_ACTION_ID_SIZE];
+    char aggregate_id[PAY_CAUSE_SIZE]; /**< Payment, attempt, capture, refund or dispute id;
+                                          APPROVAL: the request's. */
     int64_t due_at_us;
 };
 
@@ -173,5 +198,15 @@ struct pay_decision {
  */
 void pay_decide(struct pay_snapshot *snapshot, const struct pay_decide_input *input,
                 struct pay_decision *ret_decision);
+
+/**
+ * @brief Fill what an approval request has of its command: for who loads it, from the stored bytes.
+ *
+ * @param request request_id, sha256, requested_by, status and times are not touched, nor, for
+ *                REQUEST_REFUND, aggregate_id: the refund that the stored row names.
+ * @return false when a text is longer than its place: such a command was never accepted.
+ */
+PAY_MUST_CHECK bool pay_request_fill(struct pay_approval_request *request,
+                                     const struct pay_command *command);
 
 #endif /* PAY_CORE_DECIDE_H */

@@ -229,7 +229,7 @@ static int find_attempt(const struct pay_turn *turn, struct pay_str id)
 static void decide_nothing(struct pay_turn *turn, const char *reason_code)
 {
     const struct pay_deadline_due *due = &turn->in->deadline;
-    char aggregate_id[PAY_ACTION_ID_SIZE];
+    char aggregate_id[PAY_CAUSE_SIZE];
 
     record_deadline(turn, -1, PAY_VERDICT_IGNORE, reason_code);
     if (pay_str_copy(aggregate_id, sizeof aggregate_id, due->aggregate_id)) {

@@ -39,8 +39,8 @@ struct pay_call {
 
 struct pay_dispute_detail {
     bool is_set;
-    int status; /**< Symbol index of Avro DisputeStatus. */
-    int funds;  /**< Symbol index of Avro DisputeFunds. */
+    int status; /**< Symbol index of Avro DisputeStatus: enum pay_dispute_status, or beyond it. */
+    int funds;  /**< Symbol index of Avro DisputeFunds: enum pay_dispute_funds, or beyond it. */
     bool is_inquiry;
     struct pay_str reason_code;
     int64_t evidence_due_at_us;
@@ -51,17 +51,22 @@ struct pay_event {
     struct pay_str psp;
     struct pay_str psp_account;
     struct pay_str
-        merchant_request_no; /**< As the PSP repeats it; may be of a form that is not ours. */
-    struct pay_str action_id;
+        merchant_request_no;  /**< As the PSP repeats it; may be of a form that is not ours. */
+    struct pay_str action_id; /**< Our own number of the capture or refund (C01, R01), as the PSP
+                                 repeats it. */
     struct pay_str
         provider_payment_id; /**< The one reference that stays the same over the attempt. */
-    struct pay_str provider_action_id;
+    struct pay_str provider_action_id; /**< The PSP's own name of the capture, refund, reversal or
+                                          dispute. Without it and without action_id: nameless. */
     struct pay_reference references[PAY_REFERENCES_PER_EVENT_MAX];
     size_t reference_count;
     bool same_object;
     bool success_when_automatic;
     bool has_amount;
-    struct pay_money amount;
+    struct pay_money amount; /**< CAPTURE_*, REFUND_*: of this one; REFUND_SUM: all refunds of the
+                                attempt so far; DISPUTE_*: what is disputed, FUNDS_*: moved. */
+    int64_t retry_after_us;  /**< REFUND_RETRY_SAME_NUMBER: the pause the PSP asked for; 0: none
+                                said. */
     struct pay_str normalized_result; /**< 64 bytes at most. */
     enum pay_failure_class failure_class;
     struct pay_str failure_code;

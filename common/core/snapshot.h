@@ -30,6 +30,17 @@ struct pay_psp_traits {
     int64_t person_after_us;    /**< UNKNOWN for this long = a case. */
     int64_t action_lifetime_us; /**< REQUIRES_ACTION lasts this long unless the PSP says less. */
     int64_t cancel_retry_us;    /**< A CANCEL without an answer is asked about after this. */
+    /* Captures and refunds. All zero: as if the PSP could do none of it. */
+    bool captures_part;        /**< An authorization may be captured in part. */
+    bool captures_again;       /**< ... and more than once, until a capture says it is final. */
+    bool queries_captures;     /**< QUERY_CAPTURE says what became of a capture. */
+    bool queries_refunds;      /**< QUERY_REFUND says what became of a refund. */
+    bool finds_captures_by_no; /**< A not-found of a QUERY_CAPTURE by our number can count. */
+    bool finds_refunds_by_no;  /**< A not-found of a QUERY_REFUND by our number can count. */
+    int64_t action_life_us;    /**< A capture or refund is sent (again) until this old; 0: a day. */
+    int64_t action_retry_us;   /**< RETRY_SAME_NUMBER without a time said: again after this; 0: the
+                                  first query's pause. */
+    int64_t reservation_us;    /**< A reservation older than this is a case; 0: three days. */
 };
 
 struct pay_route {
@@ -61,6 +72,11 @@ struct pay_order {
     int64_t version;   /**< As loaded; the store raises it once per batch turn. */
     int64_t event_sequence; /**< Last sequence given to a fact; gapless. */
     int attempt_count;
+    int capture_count; /**< Numbers given so far: the next is C<count + 1>. */
+    int refund_count;
+    int dispute_count;
+    int paid_attempt_no; /**< The attempt that made the order SUCCEEDED; 0: none has. What a refund
+                            goes to when it names no attempt. */
     char created_by[PAY_NAME_SIZE];
     int64_t created_at_us;
 };
@@ -105,6 +121,107 @@ struct pay_attempt {
     char failure_code[PAY_CODE_SIZE];
     int64_t created_at_us;
     struct pay_amounts amounts;
+    int64_t refund_sum_minor; /**< The largest sum of refunds that the PSP has reported; belongs to
+                                 the amounts (amounts_changed). */
+};
+
+/**
+ * A capture (C01) or a refund (R01). It has reserved its amount in the attempt's amounts exactly
+ * while its status is CREATED, PROCESSING or UNKNOWN.
+ */
+struct pay_money_action {
+    enum pay_row_change change;
+    char action_id[PAY_ACTION_ID_SIZE]; /**< Also the request number given to the PSP. */
+    int number;                         /**< 1..99, of the id. */
+    int attempt_index;                  /**< Into snapshot.attempts: who holds the money. */
+    char idempotency_key[PAY_IDEMPOTENCY_KEY_SIZE]; /**< The merchant's number, else
+                                       caller/command_id; origin PSP: psp/account/reference, of a
+                                       sum attempt_id/sum; longer ones end in their hash. UNIQUE
+                                       with the merchant. */
+    struct pay_money amount;
+    bool is_final; /**< Capture: what is left of the authorization is released. */
+    enum pay_money_status status;
+    enum pay_evidence result_certainty;
+    char provider_reference[PAY_REFERENCE_SIZE]; /**< The PSP's name of it; "": not known. */
+    enum pay_origin origin;
+    char reason_code[PAY_CODE_SIZE];             /**< Refund: the requester's. */
+    char last_accepted_event_id[PAY_CAUSE_SIZE]; /**< Business key of the last applied event. */
+    int64_t version; /**< As loaded; raised by the store only when this row changes. */
+    int query_count;
+    int not_found_count;       /**< In a row. */
+    int64_t not_found_from_us; /**< As an attempt's. */
+    int64_t unknown_since_us;  /**< Set exactly while UNKNOWN. */
+    int64_t retry_at_us;       /**< RETRY_SAME_NUMBER: repeated under its own number then; 0: no. */
+    int64_t give_up_at_us; /**< The action's end: not sent by then = withdrawn, repeated no more. */
+    enum pay_failure_class failure_class;
+    char failure_code[PAY_CODE_SIZE];
+    int64_t created_at_us;
+};
+
+struct pay_dispute {
+    enum pay_row_change change;
+    char dispute_id[PAY_ACTION_ID_SIZE]; /**< D01 ... */
+    int number;
+    int attempt_index;
+    char provider_reference[PAY_REFERENCE_SIZE]; /**< UNIQUE with psp and account, which are the
+                                                    attempt's. */
+    struct pay_money amount;
+    enum pay_dispute_status status;
+    enum pay_dispute_funds funds;
+    bool is_inquiry;         /**< Moves no money. */
+    int64_t withdrawn_minor; /**< This dispute's part of the attempt's `withdrawn`. */
+    char reason_code[PAY_CODE_SIZE];
+    int64_t evidence_due_at_us; /**< 0: not said. */
+    enum pay_evidence result_certainty;
+    char last_accepted_event_id[PAY_CAUSE_SIZE];
+    int64_t version;
+    int64_t created_at_us;
+};
+
+/**
+ * A command that waits for, or had, two approvals. The command's own members are filled from its
+ * stored bytes by pay_request_fill(), so that what is carried out is what was signed and digested.
+ */
+struct pay_approval_request {
+    enum pay_row_change change;
+    char request_id[PAY_CAUSE_SIZE];  /**< caller/command_id of the command that needs it. */
+    uint8_t sha256[32];               /**< Of the Command's value bytes: what an approval names. */
+    char requested_by[PAY_NAME_SIZE]; /**< Principal. */
+    enum pay_request_status status;
+    int64_t expires_at_us;
+    int64_t created_at_us;
+    int64_t decided_at_us; /**< 0 exactly while PENDING. */
+    /* Of the command. */
+    enum pay_command_type type;
+    char aggregate_id[PAY_CAUSE_SIZE]; /**< Payment, attempt, capture, refund, dispute or case id;
+                                          REQUEST_REFUND: the refund it made. */
+    int64_t expected_version; /**< Of the aggregate's own row; -1: none (refund; an order, which is
+                                 compared by from_status). */
+    char from_status[PAY_CODE_SIZE];
+    char to_status[PAY_CODE_SIZE]; /**< FORCE_CLOSE_UNKNOWN: the outcome. */
+    bool has_amount;
+    struct pay_money amount;
+    char provider_reference[PAY_REFERENCE_SIZE];
+    char reason_code[PAY_CODE_SIZE]; /**< RESOLVE_CASE: the resolution code. */
+};
+
+/** One principal's word about a request: counts once, whatever key signed it. */
+struct pay_approval {
+    enum pay_row_change change; /**< INSERTED or SAME. */
+    int request_index;          /**< Into snapshot.requests. */
+    char principal[PAY_NAME_SIZE];
+    bool approves;
+    char command_id[PAY_CODE_SIZE]; /**< Of the APPROVE or DECLINE. */
+    int64_t decided_at_us;
+};
+
+/** What the merchant refunded today (UTC) in the payment's currency without approval. */
+struct pay_refund_day {
+    enum pay_row_change change; /**< UPDATED: add added_minor, if the row's amount then is not above
+                                   limit_minor; a miss is a lost race, decided again. */
+    int64_t amount_minor;       /**< As loaded; 0: no row yet. */
+    int64_t added_minor;        /**< By the decisions since. */
+    int64_t limit_minor;        /**< The merchant's threshold, as the decision saw it. */
 };
 
 /** The gate row of one money job. */
@@ -131,13 +248,17 @@ struct pay_bound_reference {
 };
 
 struct pay_case {
-    enum pay_row_change change;   /**< UPDATED: evidence added, version raised by the store. */
+    enum pay_row_change change;   /**< UPDATED: evidence added, or resolved (open false). */
     char case_id[PAY_CAUSE_SIZE]; /**< payment_id.KIND.n */
     enum pay_case_kind kind;
     char aggregate_id[PAY_ACTION_ID_SIZE];
     bool open;
     int number;                    /**< n of this kind. */
     int64_t proposed_refund_minor; /**< 0: none. */
+    int64_t version; /**< As loaded: raised by the store when the row changes. A resolution that was
+                        asked for on another one is stale. */
+    char resolved_by[PAY_NAME_SIZE];     /**< Principal; "" while open. */
+    char resolution_code[PAY_CODE_SIZE]; /**< "" while open. */
 };
 
 struct pay_snapshot {
@@ -154,6 +275,26 @@ struct pay_snapshot {
     size_t reference_count, reference_cap;
     struct pay_case *cases; /**< Every case of the payment, resolved ones too. */
     size_t case_count, case_cap;
+
+    /**
+     * The store loads and keeps what stands below. While it is false these arrays are not looked
+     * at, events about captures, refunds and disputes are kept without effect (a capture of the
+     * whole in manual mode is the attempt's success), and the commands that need them are refused
+     * NOT_SUPPORTED.
+     */
+    bool keeps_actions;
+    struct pay_money_action *captures; /**< In order of number, as refunds and disputes. */
+    size_t capture_count, capture_cap;
+    struct pay_money_action *refunds;
+    size_t refund_count, refund_cap;
+    struct pay_dispute *disputes;
+    size_t dispute_count, dispute_cap;
+    struct pay_approval_request *requests; /**< PENDING ones, and the one that the input's command
+                                              names, whatever its status. */
+    size_t request_count, request_cap;
+    struct pay_approval *approvals; /**< Of these requests. */
+    size_t approval_count, approval_cap;
+    struct pay_refund_day refund_day; /**< Of the merchant, the database's day, the currency. */
 };
 
 #endif /* PAY_CORE_SNAPSHOT_H */

@@ -140,6 +140,7 @@ static int publish(struct pay_turn *turn, const struct pay_record *record)
     fact->type = record->fact;
     fact->attempt_index = record->attempt_index;
     fact->case_index = record->case_index;
+    fact->dispute_index = -1;
     fact->previous_status = record->from_status;
     fact->status = record->to_status;
     fact->reason_code = record->reason_code;
@@ -239,7 +240,9 @@ static struct pay_job_effect *add_job(struct pay_turn *turn, int attempt_index,
     copy_id(job->job_id, sizeof job->job_id, job_id);
     job->kind = kind;
     job->attempt_index = attempt_index;
+    job->action_index = -1;
     job->number = 1;
+    job->try_no = 1;
     job->not_after_us = pay_time_after(turn->in->now_us, window_us);
     return job;
 }
@@ -282,6 +285,7 @@ void pay_job_money(struct pay_turn *turn, int attempt_index, enum pay_job_kind k
     pay_id_job(job_id, attempt->attempt_id, kind, number);
     struct pay_job_effect *job = add_job(turn, attempt_index, kind, job_id);
     job->number = number;
+    job->try_no = number;
     job->not_after_us = pay_time_earlier(job->not_after_us, snap->order.expires_at_us);
     job->expires_at_us = kind == PAY_JOB_SUBMIT ? attempt->psp_expires_at_us : 0;
 
@@ -310,6 +314,7 @@ void pay_job_cancel(struct pay_turn *turn, int attempt_index)
     pay_id_job(job_id, attempt->attempt_id, PAY_JOB_CANCEL, attempt->cancel_no);
     struct pay_job_effect *job = add_job(turn, attempt_index, PAY_JOB_CANCEL, job_id);
     job->number = attempt->cancel_no;
+    job->try_no = attempt->cancel_no;
     job->reason_code = pay_cancel_cause_name(attempt->cancel_cause);
 }
 

@@ -74,6 +74,66 @@ static const char *const attempt_event_names[] = {
 };
 NAME_FUNCTION(attempt_event, PAY_AE_COUNT)
 
+static const char *const money_kind_names[] = {
+    [PAY_MONEY_CAPTURE] = "CAPTURE",
+    [PAY_MONEY_REFUND] = "REFUND",
+};
+NAME_FUNCTION(money_kind, PAY_MONEY_KIND_COUNT)
+
+static const char *const money_status_names[] = {
+    [PAY_MONEY_CREATED] = "CREATED",   [PAY_MONEY_PROCESSING] = "PROCESSING",
+    [PAY_MONEY_UNKNOWN] = "UNKNOWN",   [PAY_MONEY_SUCCEEDED] = "SUCCEEDED",
+    [PAY_MONEY_FAILED] = "FAILED",     [PAY_MONEY_CANCELED] = "CANCELED",
+    [PAY_MONEY_REVERSED] = "REVERSED",
+};
+NAME_FUNCTION(money_status, PAY_MONEY_STATUS_COUNT)
+PARSE_FUNCTION(money_status)
+
+static const char *const money_event_names[] = {
+    [PAY_ME_SUBMITTED] = "submitted",   [PAY_ME_NOT_SENT] = "not sent",
+    [PAY_ME_PROCESSING] = "processing", [PAY_ME_SUCCEEDED] = "succeeded",
+    [PAY_ME_FAILED] = "failed",         [PAY_ME_UNKNOWN] = "unknown",
+    [PAY_ME_NOT_FOUND] = "not found",   [PAY_ME_REVERSED] = "reversed",
+    [PAY_ME_WITHDRAWN] = "withdrawn",
+};
+NAME_FUNCTION(money_event, PAY_ME_COUNT)
+
+static const char *const origin_names[] = {
+    [PAY_ORIGIN_MERCHANT] = "MERCHANT",
+    [PAY_ORIGIN_OPERATOR] = "OPERATOR",
+    [PAY_ORIGIN_POLICY] = "POLICY",
+    [PAY_ORIGIN_PSP] = "PSP",
+};
+NAME_FUNCTION(origin, PAY_ORIGIN_COUNT)
+PARSE_FUNCTION(origin)
+
+static const char *const dispute_status_names[] = {
+    [PAY_DISPUTE_OPENED] = "OPENED",
+    [PAY_DISPUTE_EVIDENCE_DUE] = "EVIDENCE_DUE",
+    [PAY_DISPUTE_UNDER_REVIEW] = "UNDER_REVIEW",
+    [PAY_DISPUTE_WON] = "WON",
+    [PAY_DISPUTE_LOST] = "LOST",
+    [PAY_DISPUTE_CLOSED] = "CLOSED",
+};
+NAME_FUNCTION(dispute_status, PAY_DISPUTE_STATUS_COUNT)
+PARSE_FUNCTION(dispute_status)
+
+static const char *const dispute_funds_names[] = {
+    [PAY_FUNDS_UNCHANGED] = "UNCHANGED",
+    [PAY_FUNDS_WITHDRAWN] = "WITHDRAWN",
+    [PAY_FUNDS_REINSTATED] = "REINSTATED",
+};
+NAME_FUNCTION(dispute_funds, PAY_DISPUTE_FUNDS_COUNT)
+PARSE_FUNCTION(dispute_funds)
+
+static const char *const request_status_names[] = {
+    [PAY_REQUEST_PENDING] = "PENDING",   [PAY_REQUEST_APPROVED] = "APPROVED",
+    [PAY_REQUEST_DECLINED] = "DECLINED", [PAY_REQUEST_EXPIRED] = "EXPIRED",
+    [PAY_REQUEST_STALE] = "STALE",
+};
+NAME_FUNCTION(request_status, PAY_REQUEST_STATUS_COUNT)
+PARSE_FUNCTION(request_status)
+
 static const char *const event_type_names[] = {
     [PAY_EV_ATTEMPT_SUBMITTED] = "ATTEMPT_SUBMITTED",
     [PAY_EV_ATTEMPT_NOT_SENT] = "ATTEMPT_NOT_SENT",
@@ -355,4 +415,56 @@ bool pay_attempt_is_final(enum pay_attempt_status status)
 {
     return status == PAY_ATTEMPT_SUCCEEDED || status == PAY_ATTEMPT_FAILED ||
            status == PAY_ATTEMPT_CANCELED;
+}
+
+bool pay_money_is_open(enum pay_money_status status)
+{
+    return status == PAY_MONEY_CREATED || status == PAY_MONEY_PROCESSING ||
+           status == PAY_MONEY_UNKNOWN;
+}
+
+bool pay_dispute_is_final(enum pay_dispute_status status)
+{
+    return status == PAY_DISPUTE_WON || status == PAY_DISPUTE_LOST || status == PAY_DISPUTE_CLOSED;
+}
+
+bool pay_command_is_controlled(enum pay_command_type type)
+{
+    return type == PAY_CMD_FORCE_CLOSE_UNKNOWN || type == PAY_CMD_CORRECT_STATE ||
+           type == PAY_CMD_RELEASE_RESERVATION || type == PAY_CMD_OVERRIDE_BLOCK;
+}
+
+/* Why a person may decide against, or before, what the PSP says. */
+static const char *const control_reasons[] = {
+    "PSP_CONFIRMED",      "STATEMENT_CONFIRMED", "BANK_CONFIRMED", "CUSTOMER_CONFIRMED",
+    "NEVER_EXECUTED",     "AMOUNT_RECEIVED",     "DUPLICATE",      "FRAUD",
+    "PSP_ACCOUNT_CLOSED", "SYSTEM_ERROR",
+};
+
+/* How a case ended. */
+static const char *const resolutions[] = {
+    "REFUNDED",      "CORRECTED",     "CONFIRMED_BY_PSP", "NOT_OURS",
+    "ACCEPTED_LOSS", "NOTHING_TO_DO", "DUPLICATE_CASE",
+};
+
+const char *pay_control_reason_at(size_t n)
+{
+    return n < LENGTH(control_reasons) ? control_reasons[n] : NULL;
+}
+
+const char *pay_resolution_at(size_t n)
+{
+    return n < LENGTH(resolutions) ? resolutions[n] : NULL;
+}
+
+bool pay_control_reason_is_known(struct pay_str reason_code)
+{
+    size_t at = 0;
+    return find_name(control_reasons, LENGTH(control_reasons), reason_code, &at);
+}
+
+bool pay_resolution_is_known(struct pay_str resolution_code)
+{
+    size_t at = 0;
+    return find_name(resolutions, LENGTH(resolutions), resolution_code, &at);
 }

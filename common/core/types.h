@@ -27,7 +27,15 @@
 #define PAY_CODE_SIZE 65       /**< failure code, reason code. */
 #define PAY_CURRENCY_SIZE 4
 
+#define PAY_IDEMPOTENCY_KEY_SIZE \
+    201 /**< The merchant's number of a capture or refund: 200 bytes. */
+
 #define PAY_ATTEMPTS_MAX 99
+#define PAY_CAPTURES_MAX 99
+#define PAY_REFUNDS_MAX 99
+#define PAY_DISPUTES_MAX 99
+#define PAY_REQUESTS_PENDING_MAX 16 /**< Approval requests of a payment that wait at one time. */
+#define PAY_APPROVALS_NEEDED 2      /**< By different principals, neither the requester. */
 #define PAY_ROUTES_MAX 16
 #define PAY_REFERENCES_PER_EVENT_MAX 8
 
@@ -74,6 +82,72 @@ enum pay_attempt_event {
     PAY_AE_XPA,
     PAY_AE_REV,
     PAY_AE_COUNT
+};
+
+/** What moves money under an attempt. */
+enum pay_money_kind { PAY_MONEY_CAPTURE, PAY_MONEY_REFUND, PAY_MONEY_KIND_COUNT };
+
+/** The state of a capture or a refund, as in SQL action_status_t. */
+enum pay_money_status {
+    PAY_MONEY_CREATED, /**< Reserved; its job has not been sent, or waits for approval. */
+    PAY_MONEY_PROCESSING,
+    PAY_MONEY_UNKNOWN,
+    PAY_MONEY_SUCCEEDED,
+    PAY_MONEY_FAILED,
+    PAY_MONEY_CANCELED, /**< Withdrawn: certainly never sent. */
+    PAY_MONEY_REVERSED, /**< Taken back, before or after its success was seen. */
+    PAY_MONEY_STATUS_COUNT
+};
+
+/** Columns of the money table. */
+enum pay_money_event {
+    PAY_ME_SUBMITTED,
+    PAY_ME_NOT_SENT,
+    PAY_ME_PROCESSING,
+    PAY_ME_SUCCEEDED,
+    PAY_ME_FAILED,
+    PAY_ME_UNKNOWN,
+    PAY_ME_NOT_FOUND,
+    PAY_ME_REVERSED,
+    PAY_ME_WITHDRAWN, /**< Its gate row was closed unsent. Never an event: a decision of ours. */
+    PAY_ME_COUNT
+};
+
+/** Who wanted a capture or a refund. */
+enum pay_origin {
+    PAY_ORIGIN_MERCHANT,
+    PAY_ORIGIN_OPERATOR, /**< Refunds only. */
+    PAY_ORIGIN_POLICY,   /**< Captures only: the merchant's policy at an authorization's end. */
+    PAY_ORIGIN_PSP,      /**< Made in the PSP's console: first seen in what the PSP says. */
+    PAY_ORIGIN_COUNT
+};
+
+/** The symbols of Avro DisputeStatus in that order. */
+enum pay_dispute_status {
+    PAY_DISPUTE_OPENED,
+    PAY_DISPUTE_EVIDENCE_DUE,
+    PAY_DISPUTE_UNDER_REVIEW,
+    PAY_DISPUTE_WON,
+    PAY_DISPUTE_LOST,
+    PAY_DISPUTE_CLOSED,
+    PAY_DISPUTE_STATUS_COUNT
+};
+
+/** The symbols of Avro DisputeFunds in that order. */
+enum pay_dispute_funds {
+    PAY_FUNDS_UNCHANGED,
+    PAY_FUNDS_WITHDRAWN,
+    PAY_FUNDS_REINSTATED,
+    PAY_DISPUTE_FUNDS_COUNT
+};
+
+enum pay_request_status {
+    PAY_REQUEST_PENDING,
+    PAY_REQUEST_APPROVED, /**< Carried out in the same decision. */
+    PAY_REQUEST_DECLINED,
+    PAY_REQUEST_EXPIRED,
+    PAY_REQUEST_STALE, /**< Approved, but its row is not as expected any more. */
+    PAY_REQUEST_STATUS_COUNT
 };
 
 /** Normalized events, the symbols of Avro EventType in that order. */
@@ -340,6 +414,13 @@ enum pay_action_type {
 const char *pay_order_status_name(enum pay_order_status value);
 const char *pay_attempt_status_name(enum pay_attempt_status value);
 const char *pay_attempt_event_name(enum pay_attempt_event value);
+const char *pay_money_kind_name(enum pay_money_kind value);
+const char *pay_money_status_name(enum pay_money_status value);
+const char *pay_money_event_name(enum pay_money_event value);
+const char *pay_origin_name(enum pay_origin value);
+const char *pay_dispute_status_name(enum pay_dispute_status value);
+const char *pay_dispute_funds_name(enum pay_dispute_funds value);
+const char *pay_request_status_name(enum pay_request_status value);
 const char *pay_event_type_name(enum pay_event_type value);
 const char *pay_evidence_name(enum pay_evidence value);
 const char *pay_source_name(enum pay_source value);
@@ -361,6 +442,11 @@ const char *pay_action_type_name(enum pay_action_type value);
 /* Each returns false (ret_value untouched) when no value has that name. */
 bool pay_order_status_parse(struct pay_str name, enum pay_order_status *ret_value);
 bool pay_attempt_status_parse(struct pay_str name, enum pay_attempt_status *ret_value);
+bool pay_money_status_parse(struct pay_str name, enum pay_money_status *ret_value);
+bool pay_origin_parse(struct pay_str name, enum pay_origin *ret_value);
+bool pay_dispute_status_parse(struct pay_str name, enum pay_dispute_status *ret_value);
+bool pay_dispute_funds_parse(struct pay_str name, enum pay_dispute_funds *ret_value);
+bool pay_request_status_parse(struct pay_str name, enum pay_request_status *ret_value);
 bool pay_event_type_parse(struct pay_str name, enum pay_event_type *ret_value);
 bool pay_evidence_parse(struct pay_str name, enum pay_evidence *ret_value);
 bool pay_source_parse(struct pay_str name, enum pay_source *ret_value);
@@ -380,5 +466,19 @@ bool pay_action_type_parse(struct pay_str name, enum pay_action_type *ret_value)
 bool pay_case_is_money(enum pay_case_kind kind);
 bool pay_order_is_final(enum pay_order_status status);     /**< SUCCEEDED FAILED CANCELED EXPIRED */
 bool pay_attempt_is_final(enum pay_attempt_status status); /**< SUCCEEDED FAILED CANCELED */
+/** @return true while the action holds a reservation: CREATED PROCESSING UNKNOWN. */
+bool pay_money_is_open(enum pay_money_status status);
+bool pay_dispute_is_final(enum pay_dispute_status status); /**< WON LOST CLOSED */
+/** @return true for a command that is carried out only after two approvals (state-machine,
+ *  "Commands"); REQUEST_REFUND and RESOLVE_CASE may need them, the decision says. */
+bool pay_command_is_controlled(enum pay_command_type type);
+/** @return true for a reason that FORCE_CLOSE_UNKNOWN, CORRECT_STATE, RELEASE_RESERVATION and
+ *  OVERRIDE_BLOCK may give. */
+bool pay_control_reason_is_known(struct pay_str reason_code);
+/** @return true for a resolution code of RESOLVE_CASE. */
+bool pay_resolution_is_known(struct pay_str resolution_code);
+/** @return the n-th of the list, NULL at its end: for documents and help texts. */
+const char *pay_control_reason_at(size_t n);
+const char *pay_resolution_at(size_t n);
 
 #endif /* PAY_CORE_TYPES_H */

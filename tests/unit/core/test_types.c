@@ -43,6 +43,13 @@
 NAMES_PARSE(order_status, 0, PAY_ORDER_STATUS_COUNT)
 NAMES_PARSE(attempt_status, 0, PAY_ATTEMPT_STATUS_COUNT)
 NAMES_ARE_TOTAL(attempt_event, 0, PAY_AE_COUNT)
+NAMES_ARE_TOTAL(money_kind, 0, PAY_MONEY_KIND_COUNT)
+NAMES_PARSE(money_status, 0, PAY_MONEY_STATUS_COUNT)
+NAMES_ARE_TOTAL(money_event, 0, PAY_ME_COUNT)
+NAMES_PARSE(origin, 0, PAY_ORIGIN_COUNT)
+NAMES_PARSE(dispute_status, 0, PAY_DISPUTE_STATUS_COUNT)
+NAMES_PARSE(dispute_funds, 0, PAY_DISPUTE_FUNDS_COUNT)
+NAMES_PARSE(request_status, 0, PAY_REQUEST_STATUS_COUNT)
 NAMES_PARSE(event_type, 0, PAY_EV_COUNT)
 NAMES_PARSE(evidence, PAY_EVIDENCE_LOCAL, PAY_EVIDENCE_COUNT)
 NAMES_PARSE(source, 0, PAY_SOURCE_COUNT)
@@ -68,6 +75,13 @@ static void every_value_has_one_name_of_its_own(void **state)
     names_of_order_status();
     names_of_attempt_status();
     names_of_attempt_event();
+    names_of_money_kind();
+    names_of_money_status();
+    names_of_money_event();
+    names_of_origin();
+    names_of_dispute_status();
+    names_of_dispute_funds();
+    names_of_request_status();
     names_of_event_type();
     names_of_evidence();
     names_of_source();
@@ -92,6 +106,11 @@ static void every_name_is_parsed_to_its_value_and_nothing_else_is(void **state)
     (void)state;
     parse_of_order_status();
     parse_of_attempt_status();
+    parse_of_money_status();
+    parse_of_origin();
+    parse_of_dispute_status();
+    parse_of_dispute_funds();
+    parse_of_request_status();
     parse_of_event_type();
     parse_of_evidence();
     parse_of_source();
@@ -124,6 +143,46 @@ static void final_states_are_the_ones_named_final(void **state)
     for (int s = 0; s < PAY_ATTEMPT_STATUS_COUNT; s++) {
         assert_int_equal(pay_attempt_is_final((enum pay_attempt_status)s), attempt[s]);
     }
+    for (int s = 0; s < PAY_MONEY_STATUS_COUNT; s++) {
+        assert_int_equal(pay_money_is_open((enum pay_money_status)s), s <= PAY_MONEY_UNKNOWN);
+    }
+    for (int s = 0; s < PAY_DISPUTE_STATUS_COUNT; s++) {
+        assert_int_equal(pay_dispute_is_final((enum pay_dispute_status)s), s >= PAY_DISPUTE_WON);
+    }
+}
+
+/* Each list ends, and knows its own words and no other. */
+static void reasons_are_the_listed_ones(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    for (; pay_control_reason_at(n) != NULL; n++) {
+        assert_true(pay_control_reason_is_known(pay_str_of(pay_control_reason_at(n))));
+        assert_false(pay_resolution_is_known(pay_str_of(pay_control_reason_at(n))));
+    }
+    assert_int_equal(n, 10);
+    for (n = 0; pay_resolution_at(n) != NULL; n++) {
+        assert_true(pay_resolution_is_known(pay_str_of(pay_resolution_at(n))));
+        assert_false(pay_control_reason_is_known(pay_str_of(pay_resolution_at(n))));
+    }
+    assert_int_equal(n, 7);
+    assert_false(pay_control_reason_is_known(PAY_STR("")));
+    assert_false(pay_control_reason_is_known((struct pay_str){NULL, 0}));
+    assert_false(pay_resolution_is_known(PAY_STR("refunded")));
+}
+
+static void only_four_commands_are_always_controlled(void **state)
+{
+    (void)state;
+    int controlled = 0;
+    for (int t = 0; t < PAY_CMD_COUNT; t++) {
+        controlled += pay_command_is_controlled((enum pay_command_type)t) ? 1 : 0;
+    }
+    assert_int_equal(controlled, 4);
+    assert_true(pay_command_is_controlled(PAY_CMD_FORCE_CLOSE_UNKNOWN));
+    assert_true(pay_command_is_controlled(PAY_CMD_CORRECT_STATE));
+    assert_true(pay_command_is_controlled(PAY_CMD_RELEASE_RESERVATION));
+    assert_true(pay_command_is_controlled(PAY_CMD_OVERRIDE_BLOCK));
 }
 
 int main(void)
@@ -132,6 +191,8 @@ int main(void)
         cmocka_unit_test(every_value_has_one_name_of_its_own),
         cmocka_unit_test(every_name_is_parsed_to_its_value_and_nothing_else_is),
         cmocka_unit_test(final_states_are_the_ones_named_final),
+        cmocka_unit_test(reasons_are_the_listed_ones),
+        cmocka_unit_test(only_four_commands_are_always_controlled),
     };
     return cmocka_run_group_tests_name("types", tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ static void keep_deadline(struct world *w, const struct pay_effect *effect)
         assert_true(w->row_count < sizeof w->rows / sizeof w->rows[0]);
         row = &w->rows[w->row_count++];
         row->kind = effect->as.deadline.kind;
-        memcpy(row->aggregate_id, effect->as.deadline.aggregate_id, PAY_ACTION_ID_SIZE);
+        memcpy(row->aggregate_id, effect->as.deadline.aggregate_id, sizeof row->aggregate_id);
     }
     row->due_at_us = effect->as.deadline.due_at_us;
 }

@@ -42,7 +42,7 @@
 
 struct world_row {
     enum pay_deadline_kind kind;
-    char aggregate_id[PAY_ACTION_ID_SIZE];
+    char aggregate_id[PAY_CAUSE_SIZE];
     int64_t due_at_us;
 };
 
