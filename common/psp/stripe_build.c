@@ -156,7 +156,10 @@ static enum pay_status confirm(struct draft *draft)
     return PAY_OK;
 }
 
-/* Several captures of one charge would make the charge's id name more than one capture. */
+/* Stripe captures an authorization once and releases the rest; several captures need a feature of
+ * the account, and the charge's id and sums would then name more than one capture. Our number goes
+ * into the intent's metadata: the capture can be told from one that was made in Stripe's console,
+ * or by another of our own jobs. */
 static enum pay_status capture(struct draft *draft)
 {
     if (!draft->job->is_final) {
@@ -166,9 +169,11 @@ static enum pay_status capture(struct draft *draft)
     if (!intent_url(draft, "/capture")) {
         return bad_job(draft, "no intent is bound");
     }
-    return add_amount(draft, "amount_to_capture", false)
-               ? PAY_OK
-               : bad_job(draft, "amount or currency cannot be expressed");
+    if (!add_amount(draft, "amount_to_capture", false)) {
+        return bad_job(draft, "amount or currency cannot be expressed");
+    }
+    pay_form_add(&draft->body, "metadata[capture_ref]", draft->job->request_no);
+    return PAY_OK;
 }
 
 /* reason_code of ours, where Stripe has the same word. */

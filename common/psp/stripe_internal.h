@@ -50,8 +50,12 @@ bool pay_stripe_intent(struct pay_stripe_scene *scene, const struct pay_json_val
 bool pay_stripe_intent_now(struct pay_stripe_scene *scene, const struct pay_json_value *intent);
 bool pay_stripe_charge(struct pay_stripe_scene *scene, const struct pay_json_value *charge,
                        enum pay_stripe_fact fact);
-/** charge.amount_refunded, a sum. */
+/** What a charge that was paid back, wholly or in part, proves: the money was taken. Nothing where
+ * it was only held. */
+bool pay_stripe_paid_charge(struct pay_stripe_scene *scene, const struct pay_json_value *charge);
+/** What of charge.amount_refunded was paid back, as a sum; nothing where that is nothing. */
 bool pay_stripe_refund_sum(struct pay_stripe_scene *scene, const struct pay_json_value *charge);
+/** A refund; OTHER where it only says that held money was released. */
 bool pay_stripe_refund(struct pay_stripe_scene *scene, const struct pay_json_value *refund);
 bool pay_stripe_dispute(struct pay_stripe_scene *scene, const struct pay_json_value *dispute,
                         enum pay_event_type type);

@@ -175,6 +175,23 @@ static bool is_ours(const struct pay_event *event)
 
 /* A foreign shop may sell in what payfact has no exponent for: its event is kept, not refused for
  * three days; ours must be exact. */
+static bool convert_amount(struct pay_stripe_scene *scene, int64_t amount, struct pay_str currency,
+                           struct pay_event *event)
+{
+    event->has_amount = pay_psp_amount_in(pay_stripe_currencies, amount, currency, &event->amount);
+    if (event->has_amount) {
+        return true;
+    }
+    if (is_ours(event)) {
+        char upper[PAY_CURRENCY_SIZE];
+        return pay_stripe_fail(scene, pay_psp_currency_upper(currency, upper)
+                                          ? PAY_PSP_BAD_AMOUNT
+                                          : PAY_PSP_BAD_CURRENCY);
+    }
+    event->type = PAY_EV_OTHER;
+    return true;
+}
+
 static bool set_amount(struct pay_stripe_scene *scene, const struct pay_json_value *object,
                        const char *field, struct pay_event *event)
 {
@@ -188,18 +205,7 @@ static bool set_amount(struct pay_stripe_scene *scene, const struct pay_json_val
     if (!pay_json_int(value, &amount) || amount < 0) {
         return pay_stripe_fail(scene, PAY_PSP_BAD_AMOUNT);
     }
-    event->has_amount = pay_psp_amount_in(pay_stripe_currencies, amount, currency, &event->amount);
-    if (event->has_amount) {
-        return true;
-    }
-    if (is_ours(event)) {
-        char upper[PAY_CURRENCY_SIZE];
-        return pay_stripe_fail(scene, pay_psp_currency_upper(currency, upper)
-                                          ? PAY_PSP_BAD_AMOUNT
-                                          : PAY_PSP_BAD_CURRENCY);
-    }
-    event->type = PAY_EV_OTHER;
-    return true;
+    return convert_amount(scene, amount, currency, event);
 }
 
 /* ---- Failures ---- */
@@ -424,6 +430,9 @@ bool pay_stripe_intent(struct pay_stripe_scene *scene, const struct pay_json_val
         /* A charge is captured once: its id tells one capture from another. */
         event.provider_action_id = fact == PAY_STRIPE_CAPTURED ? charge : absent;
     }
+    if (fact == PAY_STRIPE_CAPTURED) {
+        event.action_id = keep_number(scene, intent, "capture_ref");
+    }
     if (fact == PAY_STRIPE_AUT) {
         event.authorization_expires_at_us =
             capture_before_us(pay_json_member(intent, "latest_charge"));
@@ -467,7 +476,6 @@ bool pay_stripe_intent_now(struct pay_stripe_scene *scene, const struct pay_json
 {
     const struct pay_str status = pay_json_str(pay_json_member(intent, "status"));
     const struct pay_json_value *charge = pay_json_member(intent, "latest_charge");
-    int64_t refunded = 0;
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         if (!pay_str_eq_c(status, statuses[i].status)) {
             continue;
@@ -477,8 +485,7 @@ bool pay_stripe_intent_now(struct pay_stripe_scene *scene, const struct pay_json
             fact = PAY_STRIPE_DEC;
         }
         return pay_stripe_intent(scene, intent, fact) &&
-               (!pay_json_int(pay_json_member(charge, "amount_refunded"), &refunded) ||
-                refunded == 0 || pay_stripe_refund_sum(scene, charge));
+               (pay_json_kind(charge) != PAY_JSON_OBJECT || pay_stripe_refund_sum(scene, charge));
     }
     return pay_stripe_fail(scene, PAY_PSP_MALFORMED_EVENT);
 }
@@ -539,11 +546,50 @@ bool pay_stripe_charge(struct pay_stripe_scene *scene, const struct pay_json_val
            pay_stripe_push(scene, &event);
 }
 
+static int64_t int_of(const struct pay_json_value *object, const char *name)
+{
+    int64_t value = 0;
+    return pay_json_int(pay_json_member(object, name), &value) && value > 0 ? value : 0;
+}
+
+static bool is_captured(const struct pay_json_value *charge)
+{
+    bool captured = false;
+    return pay_json_bool(pay_json_member(charge, "captured"), &captured) && captured;
+}
+
+/* What was held and not captured. Only a held charge is captured in part. */
+static int64_t released(const struct pay_json_value *charge)
+{
+    const int64_t amount = int_of(charge, "amount");
+    const int64_t captured = int_of(charge, "amount_captured");
+    const bool says = pay_json_kind(pay_json_member(charge, "amount_captured")) == PAY_JSON_INT;
+    return says && captured < amount ? amount - captured : 0;
+}
+
+bool pay_stripe_paid_charge(struct pay_stripe_scene *scene, const struct pay_json_value *charge)
+{
+    return !is_captured(charge) ||
+           pay_stripe_charge(scene, charge,
+                             released(charge) > 0 ? PAY_STRIPE_CAPTURED : PAY_STRIPE_SUC);
+}
+
+/* Stripe counts what it releases (the rest after a capture in part, the whole after a void) as
+ * refunded, although nothing was paid back. Where it should not, a sum that is too small says
+ * nothing new, and the refunds' own events carry each. */
 bool pay_stripe_refund_sum(struct pay_stripe_scene *scene, const struct pay_json_value *charge)
 {
     struct pay_event event;
+    const int64_t sum = int_of(charge, "amount_refunded") - released(charge);
+    const struct pay_str currency = pay_json_str(pay_json_member(charge, "currency"));
+    if (!is_captured(charge) || sum <= 0) {
+        return true;
+    }
+    if (currency.ptr == NULL) {
+        return pay_stripe_fail(scene, PAY_PSP_FIELD_MISSING);
+    }
     return charge_event(scene, charge, PAY_EV_REFUND_SUM, true, &event) &&
-           set_amount(scene, charge, "amount_refunded", &event) && pay_stripe_push(scene, &event);
+           convert_amount(scene, sum, currency, &event) && pay_stripe_push(scene, &event);
 }
 
 /* ---- Refund ---- */
@@ -569,6 +615,14 @@ static bool refund_type(const struct pay_json_value *refund, enum pay_event_type
     return false;
 }
 
+/* Stripe writes a refund for what it releases as well: done, and yet without a movement of the
+ * balance, for the money had never come in. One that bears our number was asked for. */
+static bool is_release(const struct pay_json_value *refund, const struct pay_event *event)
+{
+    return event->type == PAY_EV_REFUND_SUCCEEDED && event->action_id.ptr == NULL &&
+           pay_json_is_null(pay_json_member(refund, "balance_transaction"));
+}
+
 bool pay_stripe_refund(struct pay_stripe_scene *scene, const struct pay_json_value *refund)
 {
     enum pay_event_type type = PAY_EV_OTHER;
@@ -591,6 +645,10 @@ bool pay_stripe_refund(struct pay_stripe_scene *scene, const struct pay_json_val
         event.failure_class = PAY_FAILURE_OTHER;
         event.failure_code =
             keep_code(scene, pay_json_str(pay_json_member(refund, "failure_reason")));
+    }
+    if (is_release(refund, &event)) {
+        event.type = PAY_EV_OTHER;
+        return pay_stripe_push(scene, &event);
     }
     return set_amount(scene, refund, "amount", &event) && pay_stripe_push(scene, &event);
 }

@@ -30,17 +30,14 @@ static bool take_charge(struct pay_stripe_scene *scene, const struct pay_json_va
     return pay_stripe_charge(scene, object, rule->fact);
 }
 
-/* A cumulative sum is never a refund; but money went back, so it was there: SUC before it. */
+/* A cumulative sum is never a refund; but money went back, so it was there: SUC before it. Where
+ * the authorization was only released, neither is true. */
 static bool take_refunded_charge(struct pay_stripe_scene *scene,
                                  const struct pay_json_value *object, const struct rule *rule)
 {
-    int64_t amount = 0, captured = 0;
     (void)rule;
-    const bool in_part = pay_json_int(pay_json_member(object, "amount"), &amount) &&
-                         pay_json_int(pay_json_member(object, "amount_captured"), &captured) &&
-                         captured < amount; /* Only a held charge is captured in part. */
-    return pay_stripe_charge(scene, object, in_part ? PAY_STRIPE_CAPTURED : PAY_STRIPE_SUC) &&
-           pay_stripe_refund_sum(scene, object);
+    return pay_stripe_paid_charge(scene, object) && pay_stripe_refund_sum(scene, object) &&
+           (scene->count > 0 || pay_stripe_other(scene, object));
 }
 
 static bool take_refund(struct pay_stripe_scene *scene, const struct pay_json_value *object,
@@ -50,8 +47,7 @@ static bool take_refund(struct pay_stripe_scene *scene, const struct pay_json_va
     /* The payment's own amount does not stand in a refund; where the charge came along, it proves
      * the payment. */
     const struct pay_json_value *charge = pay_json_member(object, "charge");
-    return (pay_json_kind(charge) != PAY_JSON_OBJECT ||
-            pay_stripe_charge(scene, charge, PAY_STRIPE_SUC)) &&
+    return (pay_json_kind(charge) != PAY_JSON_OBJECT || pay_stripe_paid_charge(scene, charge)) &&
            pay_stripe_refund(scene, object);
 }
 

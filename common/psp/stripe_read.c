@@ -105,7 +105,9 @@ static const char *const already_done[] = {"charge_already_captured",
                                            "lock_timeout",
                                            NULL};
 
-static const char *const not_enough[] = {"balance_insufficient", "insufficient_funds", NULL};
+/* Of a refund: not done now, and under the same number it may be later. */
+static const char *const not_now[] = {"balance_insufficient", "insufficient_funds", "lock_timeout",
+                                      NULL};
 
 /* ---- Money calls ---- */
 
@@ -168,14 +170,30 @@ static bool push_capture(struct answer *answer, enum pay_event_type type,
     return pay_stripe_push(&answer->scene, &event);
 }
 
-/* The intent's capture as that of our action: it was asked for it, and Stripe captures once. */
-static bool push_captured(struct answer *answer, const struct pay_json_value *intent)
+static struct pay_str capture_ref(const struct answer *answer)
 {
-    if (!pay_stripe_intent(&answer->scene, intent, PAY_STRIPE_CAPTURED)) {
+    return metadata(answer->root, "capture_ref");
+}
+
+static bool captured_sum_is_ours(const struct answer *answer)
+{
+    const struct pay_psp_item *item = &answer->scene.items[answer->scene.count - 1];
+    return item->event.has_amount && item->event.amount.amount_minor == answer->job->amount_minor;
+}
+
+/* The answer to our own call, or to its replay: where Stripe does not repeat our number, the sum
+ * tells. */
+static bool push_captured(struct answer *answer)
+{
+    const struct pay_str number = capture_ref(answer);
+    if (number.len > 0 && !pay_str_eq(number, answer->job->request_no)) {
+        return false;
+    }
+    if (!pay_stripe_intent(&answer->scene, answer->root, PAY_STRIPE_CAPTURED)) {
         return false;
     }
     struct pay_psp_item *item = &answer->scene.items[answer->scene.count - 1];
-    if (item->event.has_amount && item->event.amount.amount_minor == answer->job->amount_minor) {
+    if (number.len == 0 && captured_sum_is_ours(answer)) {
         item->event.action_id = pay_stripe_keep(&answer->scene, answer->job->action_id);
     }
     return answer->scene.reason == PAY_PSP_OK;
@@ -188,7 +206,7 @@ static enum outcome read_capture(struct answer *answer)
         return UNCLEAR;
     }
     if (pay_str_eq_c(status, "succeeded")) {
-        return facts_or(push_captured(answer, answer->root), UNCLEAR);
+        return facts_or(push_captured(answer), UNCLEAR);
     }
     return facts_or(pay_str_eq_c(status, "processing") &&
                         push_capture(answer, PAY_EV_CAPTURE_PROCESSING, answer->root),
@@ -252,19 +270,45 @@ static enum outcome read_query(struct answer *answer)
                     UNCLEAR);
 }
 
+/* An intent is captured once. Under another number, or in the console with another sum: then ours
+ * was not, and it never will be. That is said first, for its reservation is in the other's way. In
+ * the console with our sum, the open capture of that sum is meant. */
+static bool push_what_was_captured(struct answer *answer)
+{
+    const struct pay_str number = capture_ref(answer);
+    int64_t received = 0;
+    struct pay_money money = {0};
+    const bool readable =
+        pay_json_int(pay_json_member(answer->root, "amount_received"), &received) &&
+        pay_psp_amount_in(pay_stripe_currencies, received,
+                          pay_json_str(pay_json_member(answer->root, "currency")), &money);
+    const bool is_others = number.len > 0
+                               ? !pay_str_eq(number, answer->job->request_no)
+                               : readable && money.amount_minor != answer->job->amount_minor;
+    const struct pay_json_value *charge = pay_json_member(answer->root, "latest_charge");
+    return (!is_others || push_capture(answer, PAY_EV_CAPTURE_FAILED, answer->root)) &&
+           pay_stripe_intent(&answer->scene, answer->root, PAY_STRIPE_CAPTURED) &&
+           (pay_json_kind(charge) != PAY_JSON_OBJECT ||
+            pay_stripe_refund_sum(&answer->scene, charge));
+}
+
 static enum outcome read_query_capture(struct answer *answer)
 {
     const struct pay_str status = pay_json_str(pay_json_member(answer->root, "status"));
-    const enum outcome done = read_capture(answer);
-    if (done == FACTS || answer->scene.reason != PAY_PSP_OK ||
-        answer->response->query_by == PAY_QUERY_BY_IDEMPOTENT_REPLAY) {
-        return done;
+    if (answer->response->query_by == PAY_QUERY_BY_IDEMPOTENT_REPLAY) {
+        return read_capture(answer);
     }
     if (!is_our_intent(answer, answer->root)) {
         return UNCLEAR;
     }
+    if (pay_str_eq_c(status, "succeeded")) {
+        return facts_or(push_what_was_captured(answer), UNCLEAR);
+    }
     if (pay_str_eq_c(status, "requires_capture")) {
         return NOT_FOUND;
+    }
+    if (pay_str_eq_c(status, "processing")) {
+        return facts_or(push_capture(answer, PAY_EV_CAPTURE_PROCESSING, answer->root), UNCLEAR);
     }
     return facts_or(pay_str_eq_c(status, "canceled") &&
                         push_capture(answer, PAY_EV_CAPTURE_FAILED, answer->root) &&
@@ -320,15 +364,23 @@ static bool read_embedded_intent(struct answer *answer)
            pay_stripe_intent_now(&answer->scene, intent);
 }
 
+/* Under the same number, so another send of it does no harm. Not said of a replay: that this one
+ * was not done tells nothing of the first. */
+static bool is_later(const struct answer *answer)
+{
+    return answer->job->kind == PAY_JOB_REFUND && answer->error != NULL &&
+           answer->response->query_by == PAY_QUERY_BY_NONE &&
+           (find_row(answer)->meaning == MEANS_BUSY || has_code(answer, not_now));
+}
+
 static enum outcome read_money_refusal(struct answer *answer)
 {
     const struct row *row = find_row(answer);
+    if (is_later(answer)) {
+        return LATER;
+    }
     if (answer->error == NULL || row->meaning == MEANS_UNKNOWN) {
         return UNCLEAR;
-    }
-    if (answer->job->kind == PAY_JOB_REFUND &&
-        (row->meaning == MEANS_BUSY || has_code(answer, not_enough))) {
-        return LATER; /* Under the same number, so another send of it does no harm. */
     }
     if (has_code(answer, already_done) || answer->should_retry == 1) {
         return UNCLEAR;

@@ -148,7 +148,8 @@ static const struct {
     {PAY_JOB_CONFIRM, PAY_QUERY_BY_NONE, NULL, NULL, 1, "POST", "/v1/payment_intents/pi_1/confirm",
      "", ATTEMPT ".CONFIRM.1"},
     {PAY_JOB_CAPTURE, PAY_QUERY_BY_NONE, PAYMENT "C01", NULL, 1, "POST",
-     "/v1/payment_intents/pi_1/capture", "amount_to_capture=2599", PAYMENT "C01"},
+     "/v1/payment_intents/pi_1/capture",
+     "amount_to_capture=2599&metadata[capture_ref]=" PAYMENT "C01", PAYMENT "C01"},
     {PAY_JOB_CANCEL, PAY_QUERY_BY_NONE, NULL, NULL, 1, "POST", "/v1/payment_intents/pi_1/cancel",
      "", ATTEMPT ".CANCEL"},
     {PAY_JOB_CANCEL, PAY_QUERY_BY_NONE, NULL, "abandoned", 3, "POST",
@@ -188,6 +189,62 @@ static void test_every_call(void **state)
         }
         assert_int_equal(header_of(&request, "Idempotency-Key") != NULL, calls[i].key != NULL);
     }
+}
+
+/** The sum of an action, in Stripe's own unit; NULL: it cannot be said, so it is not asked for. */
+static const struct {
+    enum pay_job_kind kind;
+    const char *currency;
+    int64_t amount_minor;
+    const char *wanted;
+} action_amounts[] = {
+    {PAY_JOB_CAPTURE, "EUR", 1, "amount_to_capture=1&"},
+    {PAY_JOB_CAPTURE, "JPY", 500, "amount_to_capture=500&"},
+    {PAY_JOB_CAPTURE, "KWD", 1230, "amount_to_capture=1230&"},
+    {PAY_JOB_CAPTURE, "KWD", 1234, NULL},
+    {PAY_JOB_CAPTURE, "ISK", 1200, "amount_to_capture=120000&"},
+    {PAY_JOB_CAPTURE, "IQD", 1000, NULL},
+    {PAY_JOB_CAPTURE, "EUR", 0, NULL},
+    {PAY_JOB_CAPTURE, "EUR", -1, NULL},
+    {PAY_JOB_REFUND, "EUR", 1, "&amount=1&"},
+    {PAY_JOB_REFUND, "JPY", 500, "&amount=500&"},
+    {PAY_JOB_REFUND, "KWD", 1230, "&amount=1230&"},
+    {PAY_JOB_REFUND, "KWD", 1234, NULL},
+    {PAY_JOB_REFUND, "UGX", 5, "&amount=500&"},
+    {PAY_JOB_REFUND, "IQD", 1000, NULL},
+    {PAY_JOB_REFUND, "EUR", 0, NULL},
+    {PAY_JOB_REFUND, "EUR", -1, NULL},
+};
+
+static void test_a5_a7_amounts_of_captures_and_refunds(void **state)
+{
+    for (size_t i = 0; i < sizeof action_amounts / sizeof action_amounts[0]; i++) {
+        const bool is_capture = action_amounts[i].kind == PAY_JOB_CAPTURE;
+        struct pay_psp_request_job job = job_of(
+            action_amounts[i].kind, is_capture ? PAY_STR(PAYMENT "C01") : PAY_STR(PAYMENT "R01"));
+        job.currency = pay_str_of(action_amounts[i].currency);
+        job.amount_minor = action_amounts[i].amount_minor;
+        if (action_amounts[i].wanted == NULL) {
+            refused(*state, &job, PAY_QUERY_BY_NONE, PAY_PSP_BAD_JOB);
+            continue;
+        }
+        const struct pay_psp_request request = built(*state, &job, PAY_QUERY_BY_NONE);
+        assert_non_null(strstr((const char *)request.body.ptr, action_amounts[i].wanted));
+    }
+}
+
+/* Repeated under its own number, it is the same request to the byte: Stripe's key decides. */
+static void test_d13_a_repeated_refund_is_the_same_request(void **state)
+{
+    struct pay_psp_request_job job = job_of(PAY_JOB_REFUND, PAY_STR(PAYMENT "R01"));
+    job.job_id = PAY_STR(PAYMENT "R01.REFUND");
+    const struct pay_psp_request first = built(*state, &job, PAY_QUERY_BY_NONE);
+    job.job_id = PAY_STR(PAYMENT "R01.REFUND.2");
+    job.number = 2;
+    const struct pay_psp_request second = built(*state, &job, PAY_QUERY_BY_NONE);
+    assert_true(pay_bytes_eq(first.body, second.body));
+    assert_true(pay_str_eq(first.url, second.url));
+    assert_string_equal(second.idempotency_key.ptr, PAYMENT "R01");
 }
 
 static void test_what_cannot_be_built_is_refused(void **state)
@@ -488,6 +545,8 @@ int main(void)
         TEST(test_submit_without_instrument_leaves_the_confirm_to_the_customer),
         TEST(test_extra_in_one_order_and_known_only),
         TEST(test_every_call),
+        TEST(test_a5_a7_amounts_of_captures_and_refunds),
+        TEST(test_d13_a_repeated_refund_is_the_same_request),
         TEST(test_what_cannot_be_built_is_refused),
         TEST(test_provider_reference_serves_as_the_intent),
         TEST(test_reference_cannot_leave_its_place),

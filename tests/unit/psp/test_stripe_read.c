@@ -231,11 +231,11 @@ static const struct {
     {404, false, "{}", NULL, NULL, {UNK(ATTEMPT), UNK(ATTEMPT), UNK(CAPTURE), UNK(REFUND)}},
     {429, false, "{}", NULL, NULL, {UNK(ATTEMPT), UNK(ATTEMPT), UNK(CAPTURE), UNK(REFUND)}},
     {409,
-     false,
+     true,
      ERROR("invalid_request_error", "lock_timeout"),
      NULL,
      NULL,
-     {UNK(ATTEMPT), UNK(ATTEMPT), UNK(CAPTURE), UNK(REFUND)}},
+     {UNK(ATTEMPT), UNK(ATTEMPT), UNK(CAPTURE), PAY_EV_REFUND_RETRY_SAME_NUMBER}},
     {409,
      false,
      ERROR("idempotency_error", "idempotency_key_in_use"),
@@ -349,6 +349,26 @@ static void test_every_refusal_of_every_money_call(void **state)
         for (size_t kind = 0; kind < 4; kind++) {
             check_refusal(*state, row, kind, true);
             check_refusal(*state, row, kind, false);
+        }
+    }
+}
+
+/* What a replay is told is the first answer or nothing: no refusal of it is a no, or a "later". */
+static void test_no_refusal_of_a_replay_says_anything(void **state)
+{
+    for (size_t row = 0; row < sizeof refusals / sizeof refusals[0]; row++) {
+        for (size_t kind = 0; kind < 4; kind++) {
+            const struct call call = {money_kinds[kind],
+                                      REPLAY,
+                                      false,
+                                      PAY_PSP_ANSWERED,
+                                      refusals[row].status,
+                                      refusals[row].body,
+                                      refusals[row].header,
+                                      refusals[row].value};
+            const struct pay_psp_reading reading = reading_of(*state, &call);
+            assert_int_equal(reading.items.count, 1);
+            assert_int_equal(reading.items.items[0].event.type, unknown_of[kind]);
         }
     }
 }
@@ -640,7 +660,7 @@ static void test_query_tells_the_sum_refunded(void **state)
     static const char body[] =
         "{\"id\":\"pi_1\",\"object\":\"payment_intent\",\"status\":\"succeeded\","
         "\"amount_received\":2599,\"currency\":\"eur\",\"latest_charge\":{\"id\":\"ch_1\","
-        "\"object\":\"charge\",\"amount_refunded\":500,\"currency\":\"eur\","
+        "\"object\":\"charge\",\"captured\":true,\"amount_refunded\":500,\"currency\":\"eur\","
         "\"payment_intent\":\"pi_1\",\"metadata\":{\"order_id\":\"" ATTEMPT "\"}},"
         "\"metadata\":{\"order_id\":\"" ATTEMPT "\"}}";
     const struct call call = {PAY_JOB_QUERY, REFERENCE, true, PAY_PSP_ANSWERED,
@@ -661,19 +681,201 @@ static void test_capture_is_named(void **state)
     assert_string_equal(reading.items.items[0].event.provider_action_id.ptr, "ch_1");
 }
 
-/* Another sum than ours was captured (in the console): it is told, but not as our action. */
-static void test_capture_of_another_sum_is_not_ours(void **state)
+#define CAPTURED(amount, metadata)                                                           \
+    "{\"id\":\"pi_1\",\"object\":\"payment_intent\",\"status\":\"succeeded\","               \
+    "\"capture_method\":\"manual\",\"amount\":5000,\"amount_received\":" amount              \
+    ",\"currency\":\"eur\",\"latest_charge\":\"ch_1\",\"metadata\":{\"order_id\":\"" ATTEMPT \
+    "\"" metadata "}}"
+#define REF(number) ",\"capture_ref\":\"" PAYMENT number "\""
+
+/** Which capture an intent that was captured tells of; Stripe captures once. */
+static const struct {
+    enum pay_job_kind kind;
+    enum pay_query_by query_by;
+    const char *body;
+    enum pay_event_type types[2]; /**< The second: OTHER where there is none. */
+    const char *action_id;        /**< Of the success; NULL: it names none. */
+    int64_t amount_minor;
+} captures[] = {
+    {PAY_JOB_CAPTURE,
+     NONE,
+     CAPTURED("2599", REF("C01")),
+     {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
+     PAYMENT "C01",
+     2599},
+    {PAY_JOB_CAPTURE,
+     NONE,
+     CAPTURED("2599", ""),
+     {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
+     PAYMENT "C01",
+     2599},
+    {PAY_JOB_CAPTURE,
+     NONE,
+     CAPTURED("2000", ""),
+     {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
+     NULL,
+     2000},
+    {PAY_JOB_CAPTURE, NONE, CAPTURED("2599", REF("C02")), {UNK(CAPTURE), PAY_EV_OTHER}, NULL, -1},
+    {PAY_JOB_QUERY_CAPTURE,
+     REFERENCE,
+     CAPTURED("2599", REF("C01")),
+     {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
+     PAYMENT "C01",
+     2599},
+    /* Named, with another sum than was asked for: for the core to judge. */
+    {PAY_JOB_QUERY_CAPTURE,
+     REFERENCE,
+     CAPTURED("2000", REF("C01")),
+     {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
+     PAYMENT "C01",
+     2000},
+    /* Another of our own, with the very sum of this one: not counted twice. */
+    {PAY_JOB_QUERY_CAPTURE,
+     REFERENCE,
+     CAPTURED("2599", REF("C02")),
+     {PAY_EV_CAPTURE_FAILED, PAY_EV_CAPTURE_SUCCEEDED},
+     PAYMENT "C02",
+     2599},
+    /* In the console: with our sum the open capture is meant, with another one ours was not. */
+    {PAY_JOB_QUERY_CAPTURE,
+     REFERENCE,
+     CAPTURED("2599", ""),
+     {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
+     NULL,
+     2599},
+    {PAY_JOB_QUERY_CAPTURE,
+     REFERENCE,
+     CAPTURED("2000", ""),
+     {PAY_EV_CAPTURE_FAILED, PAY_EV_CAPTURE_SUCCEEDED},
+     NULL,
+     2000},
+    {PAY_JOB_QUERY,
+     REFERENCE,
+     CAPTURED("2000", REF("C01")),
+     {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
+     PAYMENT "C01",
+     2000},
+    {PAY_JOB_QUERY_CAPTURE,
+     REFERENCE,
+     CAPTURED("2599.0", REF("C01")),
+     {PAY_EV_QUERY_FAILED, PAY_EV_OTHER},
+     NULL,
+     -1},
+};
+
+static void check_capture(struct fixture *fix, size_t row)
+{
+    const struct call call = {captures[row].kind,
+                              captures[row].query_by,
+                              true,
+                              PAY_PSP_ANSWERED,
+                              200,
+                              captures[row].body,
+                              NULL,
+                              NULL};
+    const struct pay_psp_reading reading = reading_of(fix, &call);
+    const size_t count = captures[row].types[1] == PAY_EV_OTHER ? 1 : 2;
+    assert_int_equal(reading.items.count, count);
+    for (size_t i = 0; i < count; i++) {
+        if (reading.items.items[i].event.type != captures[row].types[i]) {
+            fail_msg("row %zu: %s", row, pay_event_type_name(reading.items.items[i].event.type));
+        }
+    }
+    const struct pay_event *event = &reading.items.items[count - 1].event;
+    assert_int_equal(event->has_amount ? event->amount.amount_minor : -1,
+                     captures[row].amount_minor);
+    if (event->type == PAY_EV_CAPTURE_SUCCEEDED) {
+        assert_string_equal(event->action_id.ptr == NULL ? "" : event->action_id.ptr,
+                            captures[row].action_id == NULL ? "" : captures[row].action_id);
+        assert_string_equal(event->provider_action_id.ptr, "ch_1");
+    }
+    if (count == 2) { /* Ours, which was not. */
+        assert_string_equal(reading.items.items[0].event.action_id.ptr, PAYMENT "C01");
+        assert_int_equal(reading.items.items[0].source, PAY_SOURCE_QUERY);
+    }
+}
+
+static void test_d3_which_capture_was_made(void **state)
+{
+    for (size_t row = 0; row < sizeof captures / sizeof captures[0]; row++) {
+        check_capture(*state, row);
+    }
+}
+
+/* What was released after a capture in part is counted as refunded by Stripe, and is none. */
+static void test_a_released_rest_is_no_refund(void **state)
+{
+    static const struct {
+        const char *charge;
+        int64_t sum_minor; /**< 0: no sum is told. */
+    } rows[] = {
+        {"\"captured\":true,\"amount\":2599,\"amount_captured\":2000,\"amount_refunded\":599", 0},
+        {"\"captured\":true,\"amount\":2599,\"amount_captured\":2000,\"amount_refunded\":600", 1},
+        {"\"captured\":true,\"amount\":2599,\"amount_captured\":2000,\"amount_refunded\":1099",
+         500},
+        {"\"captured\":true,\"amount\":2599,\"amount_captured\":2000,\"amount_refunded\":0", 0},
+        {"\"captured\":false,\"amount\":2599,\"amount_captured\":0,\"amount_refunded\":2599", 0},
+        {"\"captured\":true,\"amount\":2599,\"amount_captured\":2599,\"amount_refunded\":500", 500},
+        {"\"captured\":true,\"amount\":2599,\"amount_refunded\":500", 500},
+    };
+    static const enum pay_job_kind kinds[] = {PAY_JOB_QUERY, PAY_JOB_QUERY_CAPTURE};
+    struct fixture *fix = *state;
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        pay_buf_reset(&fix->text);
+        pay_buf_printf(&fix->text,
+                       "{\"id\":\"pi_1\",\"object\":\"payment_intent\",\"status\":\"succeeded\","
+                       "\"capture_method\":\"manual\",\"amount_received\":2599,"
+                       "\"currency\":\"eur\",\"latest_charge\":{\"id\":\"ch_1\",%s,"
+                       "\"currency\":\"eur\",\"payment_intent\":\"pi_1\"},"
+                       "\"metadata\":{\"order_id\":\"" ATTEMPT "\"}}",
+                       rows[i / 2].charge);
+        const struct call call = {
+            kinds[i % 2], REFERENCE, true, PAY_PSP_ANSWERED, 200, (const char *)fix->text.data,
+            NULL,         NULL};
+        const struct pay_psp_reading reading = reading_of(fix, &call);
+        assert_int_equal(reading.items.items[0].event.type, PAY_EV_CAPTURE_SUCCEEDED);
+        assert_int_equal(reading.items.count, rows[i / 2].sum_minor == 0 ? 1 : 2);
+        if (rows[i / 2].sum_minor != 0) {
+            assert_int_equal(reading.items.items[1].event.type, PAY_EV_REFUND_SUM);
+            assert_int_equal(reading.items.items[1].event.amount.amount_minor,
+                             rows[i / 2].sum_minor);
+        }
+    }
+}
+
+/* The intent that was voided tells no refund either, although its charge says "refunded". */
+static void test_a_void_is_no_refund(void **state)
 {
     static const char body[] =
-        "{\"id\":\"pi_1\",\"object\":\"payment_intent\",\"status\":\"succeeded\","
-        "\"amount_received\":2000,\"currency\":\"eur\",\"latest_charge\":\"ch_1\","
+        "{\"id\":\"pi_1\",\"object\":\"payment_intent\",\"status\":\"canceled\",\"amount\":2599,"
+        "\"currency\":\"eur\",\"latest_charge\":{\"id\":\"ch_1\",\"captured\":false,"
+        "\"amount\":2599,\"amount_captured\":0,\"amount_refunded\":2599,\"currency\":\"eur\"},"
         "\"metadata\":{\"order_id\":\"" ATTEMPT "\"}}";
-    const struct call call = {
-        PAY_JOB_QUERY_CAPTURE, REFERENCE, true, PAY_PSP_ANSWERED, 200, body, NULL, NULL};
+    const struct call call = {PAY_JOB_QUERY, REFERENCE, true, PAY_PSP_ANSWERED,
+                              200,           body,      NULL, NULL};
     const struct pay_psp_reading reading = reading_of(*state, &call);
-    assert_int_equal(reading.items.items[0].event.type, PAY_EV_CAPTURE_SUCCEEDED);
-    assert_int_equal(reading.items.items[0].event.amount.amount_minor, 2000);
-    assert_null(reading.items.items[0].event.action_id.ptr);
+    assert_int_equal(reading.items.count, 1);
+    assert_int_equal(reading.items.items[0].event.type, PAY_EV_ATTEMPT_CANCELED);
+}
+
+/* Ours is told by its number among the others, and carries its own amount and id. */
+static void test_refund_is_found_by_its_number(void **state)
+{
+    static const char list[] =
+        "{\"object\":\"list\",\"has_more\":true,\"data\":["
+        "{\"id\":\"re_0\",\"object\":\"refund\",\"status\":\"succeeded\",\"amount\":2599,"
+        "\"currency\":\"eur\",\"payment_intent\":\"pi_1\",\"metadata\":{\"refund_ref\":\"" PAYMENT
+        "R02\"}}," REFUND("failed") "]}";
+    const struct call call = {
+        PAY_JOB_QUERY_REFUND, NUMBER, true, PAY_PSP_ANSWERED, 200, list, NULL, NULL};
+    const struct pay_psp_reading reading = reading_of(*state, &call);
+    const struct pay_event *event = &reading.items.items[0].event;
+    assert_int_equal(reading.items.count, 1);
+    assert_int_equal(event->type, PAY_EV_REFUND_FAILED);
+    assert_int_equal(event->amount.amount_minor, 500);
+    assert_string_equal(event->action_id.ptr, PAYMENT "R01");
+    assert_string_equal(event->provider_action_id.ptr, "re_1");
+    assert_int_equal(event->reference_count, 3);
 }
 
 /* A canceled intent ends both the capture and the attempt, in that order. */
@@ -825,6 +1027,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_every_refusal_of_every_money_call),
+        TEST(test_no_refusal_of_a_replay_says_anything),
         TEST(test_no_answer_of_every_call),
         TEST(test_facts_in_answers),
         TEST(test_success_carries_everything),
@@ -833,7 +1036,10 @@ int main(void)
         TEST(test_decline_classes),
         TEST(test_query_tells_the_sum_refunded),
         TEST(test_capture_is_named),
-        TEST(test_capture_of_another_sum_is_not_ours),
+        TEST(test_d3_which_capture_was_made),
+        TEST(test_a_released_rest_is_no_refund),
+        TEST(test_a_void_is_no_refund),
+        TEST(test_refund_is_found_by_its_number),
         TEST(test_capture_of_a_canceled_intent),
         TEST(test_search_tells_every_intent),
         TEST(test_half_an_answer_is_none),
