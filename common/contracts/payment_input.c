@@ -29,6 +29,7 @@ static const struct pay_bind call[] = {
     PAY_TIME_OPTIONAL("asked_at", struct pay_call, asked_at_us),
     PAY_INT("http_status", struct pay_call, http_status, 0, INT32_MAX, PAY_OPTIONAL),
     PAY_TEXT("psp_request_id", struct pay_call, psp_request_id, 0, PAY_MAX_REFERENCE, PAY_OPTIONAL),
+    PAY_INT("retry_after_s", struct pay_call, retry_after_s, 0, INT32_MAX, PAY_OPTIONAL),
 };
 static const struct pay_bind_record bind_call = {call, PAY_FIELD_COUNT(call)};
 

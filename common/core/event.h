@@ -35,6 +35,7 @@ struct pay_call {
     int64_t asked_at_us; /**< By ingest's clock, before the first byte left; 0: absent. */
     int http_status;     /**< 0: absent. */
     struct pay_str psp_request_id;
+    int retry_after_s; /**< The PSP asks to wait so long before the next try; 0: not said. */
 };
 
 struct pay_dispute_detail {

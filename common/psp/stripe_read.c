@@ -554,6 +554,7 @@ static void read_headers(struct answer *answer, struct pay_psp_reading *reading)
     if (pay_str_to_i64(header(response, "Retry-After"), &seconds) && seconds > 0) {
         reading->retry_after_s =
             (unsigned)(seconds > RETRY_AFTER_S_MAX ? RETRY_AFTER_S_MAX : seconds);
+        answer->scene.call.retry_after_s = (int)reading->retry_after_s;
     }
     reading->should_retry = answer->should_retry;
     reading->bad_credentials = response->http_status == 401 || response->http_status == 403;

@@ -310,7 +310,7 @@ static struct pay_event event(void)
         .dispute = dispute(),
         .call = {true, TEXT("job_id"), (int)sample_number("send_no"), (enum pay_query_by)SECOND,
                  sample_number("asked_at"), (int)sample_number("http_status"),
-                 TEXT("psp_request_id")},
+                 TEXT("psp_request_id"), (int)sample_number("retry_after_s")},
         .psp_event_type = TEXT("psp_event_type"),
     };
 }

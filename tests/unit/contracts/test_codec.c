@@ -481,7 +481,7 @@ static void test_fingerprints(void **state)
         [PAY_RECORD_RAW_NOTIFICATION] = 0xc0ff5ff70059bbfe,
         [PAY_RECORD_COMMAND] = 0x1e109642297a0530,
         [PAY_RECORD_COMMAND_SECRETS] = 0x45bd3e3dc0ed0854,
-        [PAY_RECORD_PAYMENT_INPUT] = 0x9a7fb354882f92fd,
+        [PAY_RECORD_PAYMENT_INPUT] = 0x44fa3ed9f712a37d,
         [PAY_RECORD_PSP_JOB] = 0xb5d5781a59d40250,
         [PAY_RECORD_PAYMENT_EVENT] = 0x4ba1f2a4ba847ff8,
         [PAY_RECORD_DEAD_LETTER] = 0xf17391c834b2f3da,

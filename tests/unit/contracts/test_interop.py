@@ -379,6 +379,7 @@ def test_older_data_is_read_and_ours_is_read_by_older_readers(tool, record):
         written = tool.value("sample", record, 0)
         assert written[2:10] == crc(older)
         assert decode(older, written) is not None
+        assert tool.ask("version", record, len(history(record))) == ""  # The current one again, for the next turn.
 
 
 def evolve(schema, rng, add_symbols=True):

@@ -936,6 +936,7 @@ static void test_hints_for_the_caller(void **state)
         const struct pay_psp_reading reading = reading_of(*state, &call);
         assert_int_equal(reading.should_retry, rows[i].should_retry);
         assert_int_equal(reading.retry_after_s, rows[i].retry_after_s);
+        assert_int_equal(reading.items.items[0].event.call.retry_after_s, rows[i].retry_after_s);
         assert_int_equal(reading.bad_credentials, rows[i].bad_credentials);
         assert_int_equal(reading.too_many, rows[i].too_many);
     }
