@@ -30,7 +30,7 @@ def handle(event, headers):
 
 
 def main(bootstrap, registry_url, topic="payfact.events"):
-    deserialize = AvroDeserializer(SchemaRegistryClient({"url": registry_url}))
+    deserialize = AvroDeserializer(SchemaRegistryClient({"url": registry_url, "timeout": 10}))
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "payfact-example", "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
     try:

@@ -49,7 +49,7 @@ class Payfact:
         # The partitioner of a Java client: what concerns one payment stays in order.
         self.producer = Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "enable.idempotence": True})
         options = {"auto.register.schemas": False, "use.latest.version": True}
-        self.serialize = AvroSerializer(SchemaRegistryClient({"url": registry_url}), conf=options)
+        self.serialize = AvroSerializer(SchemaRegistryClient({"url": registry_url, "timeout": 10}), conf=options)
 
     def produce(self, name, key, record, sign=None, headers=()):
         topic, failures = self.prefix + name, []

@@ -33,7 +33,7 @@ def send_late_processing(stack, payment, order):
     assert row["from_status"] == row["to_status"] == "SUCCEEDED"
 
 
-def test_a_time_out_converges_by_replay(stack):
+def test_a_o5_o9_a_time_out_converges_by_replay(stack):
     payment = new_payment_id()
     order = unanswered(stack, payment)
     stack.wait_attempt(order, "SUCCEEDED")
@@ -52,7 +52,7 @@ def test_a_time_out_converges_by_replay(stack):
     assert verdicts(stack, payment, "SUC").count("APPLY") == 1
 
 
-def test_a_time_out_converges_by_reference(stack):
+def test_a_u5_a_time_out_converges_by_reference(stack):
     """The stored first answer said "processing"; it taught the reference, and the query by it brings the success."""
     payment = new_payment_id()
     order = unanswered(stack, payment, outcome="processing")

@@ -30,7 +30,7 @@ def refusals(stack):
 
 
 @pytest.mark.stack(edit=patient)
-def test_forged_callbacks_do_nothing(stack):
+def test_s9_forged_callbacks_do_nothing(stack):
     payment, order = waiting(stack)
     stack.idle()
     inputs_before, rows_before = len(stack.records("inputs")), len(history(stack, payment))
@@ -63,7 +63,7 @@ def test_rightly_signed_nonsense_is_refused(stack):
 
 @pytest.mark.unaudited  # the PSP says another sum than it took: the case is the point
 @pytest.mark.stack(edit=patient)
-def test_another_amount_moves_nothing_and_becomes_a_case(stack):
+def test_a13_another_amount_moves_nothing_and_becomes_a_case(stack):
     payment, order = waiting(stack)
     stack.psp.advance(account=ACCOUNT_A, order=order, to="succeeded")
     sent = stack.psp.callback(account=ACCOUNT_A, order=order, type="payment_intent.succeeded", amount=2600)

@@ -84,7 +84,7 @@ def reads_held_inputs(stack):
 
 
 @pytest.mark.stack(settings={"processor": {"TOPIC_PREFIX": "${prefix}" + SLOW_NET}}, prepare=reads_held_inputs)
-def test_f_callback_before_our_own_submitted(stack):
+def test_f_o11_callback_before_our_own_submitted(stack):
     """The processor sees the callbacks first: what the psp role says of its own call is kept back behind them."""
     payment = new_payment_id()
     order = attempt(payment)

@@ -148,7 +148,7 @@ def in_s(seconds):
     return int((time.time() + seconds) * 1e6)
 
 
-def test_an_order_without_an_attempt_expires(stack):
+def test_u11_an_order_without_an_attempt_expires(stack):
     payment = stack.pay(2599, "EUR", start=False, expires_at=in_s(3))
     stack.wait_event(payment, "PaymentCreated")
     assert stack.order_status(payment) == "CREATED"
@@ -169,7 +169,7 @@ def test_an_order_expires_beside_an_open_page(stack):
 
 
 @pytest.mark.unaudited  # the PSP holds money that the order does not want: that is what the case says
-def test_money_after_the_end_is_kept_and_becomes_a_case(stack):
+def test_o15_money_after_the_end_is_kept_and_becomes_a_case(stack):
     payment = with_a_page(stack, expires_at=in_s(4))
     order = attempt(payment)
     stack.psp.script({"order": order, "operation": "cancel", "do": "answer_5xx_after_charge", "status": 502, "times": 1})

@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 import dead
+import faults
 import layers
 import text
 
@@ -278,6 +279,32 @@ class Dead(Tree):
         self.assertEqual((run.returncode, run.stdout.splitlines()[0]), (1, "common/x/y.c: no target compiles it"))
         command[2] = str(self.root / "none.json")
         self.assertEqual(subprocess.run(command, capture_output=True, check=False).returncode, 1)
+
+
+class Faults(Tree):
+    HEAD = "| id | fault | what payfact does | tests |\n| --- | --- | --- | --- |\n"
+    C_TEST = "static void U3_D1_it_holds(void **state)\n{\n}\n"
+
+    def findings(self, rows, source=C_TEST):
+        self.write("docs/FIELD_FAULTS.md", self.HEAD + "".join(f"| {i} | f | b | {s} |\n" for i, s in rows))
+        self.write("tests/unit/test_x.c", source)
+        self.write("tests/e2e/test_y.py", "def test_q1_is_held(stack):\n    pass\n")
+        return faults.check_tree(self.root)[1]
+
+    def test_held_rows_have_their_tests(self):
+        self.assertEqual(self.findings([("U3", "held"), ("D1", "held"), ("Q1", "held"), ("S13", "open: WeChat Pay")]), [])
+
+    def test_a_row_without_a_test(self):
+        self.assertEqual(len(self.findings([("U3", "held"), ("U5", "held")])), 1)
+
+    def test_an_open_row_that_has_a_test(self):
+        self.assertEqual(len(self.findings([("U3", "open: later")])), 1)
+
+    def test_an_id_in_a_comment_is_no_test(self):
+        self.assertEqual(len(self.findings([("U3", "held")], "/* U3 */\n")), 1)
+
+    def test_nothing_to_check(self):
+        self.assertEqual(len(self.findings([])), 1)
 
 
 class Tools(Tree):

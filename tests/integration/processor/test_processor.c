@@ -102,7 +102,7 @@ static void a_success_settles_the_order_once(void **state)
 }
 
 /* D1, D5, D7: in one batch, in the next, and after the decision. */
-static void five_copies_are_one_event(void **state)
+static void D1_D5_five_copies_are_one_event(void **state)
 {
     struct world *world = *state;
     add_create(world, P);
@@ -174,7 +174,7 @@ static void a_repeated_command_is_answered_as_before(void **state)
 }
 
 /* D11 */
-static void other_content_under_a_commands_number_is_refused(void **state)
+static void D11_other_content_under_a_commands_number_is_refused(void **state)
 {
     struct world *world = *state;
     struct pay_command other = create_command(P);
@@ -370,7 +370,7 @@ static void evidence_is_derived_and_not_believed(void **state)
 }
 
 /* Q7: delivered before its payment, then decided by a replay. */
-static void an_orphan_waits_and_is_decided_again(void **state)
+static void Q7_an_orphan_waits_and_is_decided_again(void **state)
 {
     struct world *world = *state;
     add_callback(world, P, PAY_EV_ATTEMPT_SUCCEEDED, "evt_1");
@@ -403,7 +403,7 @@ static void an_orphan_waits_and_is_decided_again(void **state)
     assert_int_equal(number(world, "SELECT version FROM payfact.payment_order"), 1);
 }
 
-static void a_repeated_delivery_decides_an_orphan_too(void **state)
+static void Q7_a_repeated_delivery_decides_an_orphan_too(void **state)
 {
     struct world *world = *state;
     add_callback(world, P, PAY_EV_ATTEMPT_SUCCEEDED, "evt_1");
@@ -491,7 +491,7 @@ static void an_event_without_our_number_is_found_by_its_reference(void **state)
                      0);
 }
 
-static void a_wrong_amount_moves_nothing_and_opens_a_case(void **state)
+static void A13_a_wrong_amount_moves_nothing_and_opens_a_case(void **state)
 {
     struct world *world = *state;
     struct pay_payment_input wrong = callback(P, PAY_EV_ATTEMPT_SUCCEEDED, "evt_1");
@@ -724,7 +724,7 @@ static void wait_blocked(struct world *world)
 }
 
 /* The version moves between reading and compare-and-set: read and decided again, at once. */
-static void a_payment_that_moved_is_decided_again(void **state)
+static void U1_a_payment_that_moved_is_decided_again(void **state)
 {
     struct world *world = *state;
     struct racer racer = {.world = world, .worker = world->worker};
@@ -762,7 +762,7 @@ static void a_payment_that_moved_is_decided_again(void **state)
 }
 
 /* The gate is passed while we decide to close it: the batch is rolled back and decided again. */
-static void a_gate_that_was_passed_meanwhile_is_closed_as_sent(void **state)
+static void U3_a_gate_that_was_passed_meanwhile_is_closed_as_sent(void **state)
 {
     struct world *world = *state;
     struct racer racer = {.world = world, .worker = world->worker};
@@ -999,7 +999,7 @@ static void a_crash_before_commit_leaves_nothing(void **state)
 #endif
 }
 
-static void a_crash_after_commit_decides_nothing_twice(void **state)
+static void Q1_K9_a_crash_after_commit_decides_nothing_twice(void **state)
 {
 #if PAY_FAULTS
     struct world *world = *state;
@@ -1029,10 +1029,10 @@ int main(void)
         TEST(a_create_makes_order_attempt_gate_job_and_events),
         TEST(the_job_carries_the_routes_sealed_parameters),
         TEST(a_success_settles_the_order_once),
-        TEST(five_copies_are_one_event),
+        TEST(D1_D5_five_copies_are_one_event),
         TEST(a_whole_payment_in_one_batch_is_one_version),
         TEST(a_repeated_command_is_answered_as_before),
-        TEST(other_content_under_a_commands_number_is_refused),
+        TEST(D11_other_content_under_a_commands_number_is_refused),
         TEST(the_same_order_number_is_refused_for_another_payment),
         TEST(two_payments_with_one_order_number_in_one_batch),
         TEST(a_command_by_a_wrong_key_is_dead),
@@ -1042,18 +1042,18 @@ int main(void)
         TEST(a_poison_that_comes_again_is_one_case),
         TEST(an_event_that_no_source_may_bring_is_dead),
         TEST(evidence_is_derived_and_not_believed),
-        TEST(an_orphan_waits_and_is_decided_again),
-        TEST(a_repeated_delivery_decides_an_orphan_too),
+        TEST(Q7_an_orphan_waits_and_is_decided_again),
+        TEST(Q7_a_repeated_delivery_decides_an_orphan_too),
         TEST(an_orphan_is_given_up_when_its_budget_is_spent),
         TEST(somebody_elses_event_is_recorded_as_foreign),
         TEST(an_event_without_our_number_is_found_by_its_reference),
-        TEST(a_wrong_amount_moves_nothing_and_opens_a_case),
+        TEST(A13_a_wrong_amount_moves_nothing_and_opens_a_case),
         TEST(a_paused_route_gets_no_attempt),
         TEST(a_discarded_event_is_withheld_under_its_number),
         TEST(an_old_deadline_changes_nothing),
         TEST(two_workers_on_the_same_payments_lose_nothing),
-        TEST(a_payment_that_moved_is_decided_again),
-        TEST(a_gate_that_was_passed_meanwhile_is_closed_as_sent),
+        TEST(U1_a_payment_that_moved_is_decided_again),
+        TEST(U3_a_gate_that_was_passed_meanwhile_is_closed_as_sent),
         TEST(a_payment_that_lost_closes_no_gate),
         TEST(only_an_accepted_continue_keeps_its_redirect_data),
         TEST(two_payments_that_bind_one_reference_in_one_batch),
@@ -1062,7 +1062,7 @@ int main(void)
         TEST(a_dead_letter_that_is_too_large_goes_without_its_value),
         TEST(a_batch_is_given_up_only_while_draining),
         TEST(a_crash_before_commit_leaves_nothing),
-        TEST(a_crash_after_commit_decides_nothing_twice),
+        TEST(Q1_K9_a_crash_after_commit_decides_nothing_twice),
     };
     return cmocka_run_group_tests_name("integration.processor", tests, NULL, NULL);
 }

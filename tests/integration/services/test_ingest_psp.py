@@ -379,7 +379,7 @@ ENDS = {  # kill point: charges, what the job says after the restart
 
 @pytest.mark.own()
 @pytest.mark.parametrize("point", ENDS)
-def test_killed_anywhere_it_never_charges_twice_and_the_outcome_arrives(own, point):
+def test_u3_killed_anywhere_it_never_charges_twice_and_the_outcome_arrives(own, point):
     charges, said = ENDS[point]
     psp = own.stack.service("psp", "dying", FAULT=point, GROUP_INSTANCE_ID="psp-1").start()
     job = own.gate(own.job())
@@ -417,7 +417,7 @@ def query(world, job, number=1):
     return asked
 
 
-def test_an_idempotent_replay_passes_the_gate_again_and_charges_nothing(world):
+def test_d13_an_idempotent_replay_passes_the_gate_again_and_charges_nothing(world):
     job = sent_and_unknown(world)
     asked = query(world, job)
     messages = world.wait_type(job, "ATTEMPT_SUCCEEDED")
@@ -435,7 +435,7 @@ def test_an_idempotent_replay_passes_the_gate_again_and_charges_nothing(world):
 
 
 @pytest.mark.parametrize("case", ["closed_at = now()", "replay_until = now()", "endpoint = 'https://elsewhere.example'"])
-def test_where_no_replay_is_allowed_it_is_asked_in_another_way(world, case):
+def test_u7_where_no_replay_is_allowed_it_is_asked_in_another_way(world, case):
     job = sent_and_unknown(world)
     world.stack.sql(f"UPDATE psp_request SET {case} WHERE job_id = %s", job["job_id"])
     query(world, job)
@@ -445,7 +445,7 @@ def test_where_no_replay_is_allowed_it_is_asked_in_another_way(world, case):
     assert len(world.creates(job)) == 1 and world.row(job)["sends"] == 1
 
 
-def test_a_known_reference_is_asked_directly(world):
+def test_u7_a_known_reference_is_asked_directly(world):
     job = world.gate(world.job())
     world.put(job)
     intent = world.wait_type(job, "ATTEMPT_SUCCEEDED")[-1]["record"]["event"]["provider_payment_id"]

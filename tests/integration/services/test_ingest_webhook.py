@@ -349,7 +349,7 @@ def test_strict_answers_say_what_does_not_fit_and_keep_it_all_the_same(port):
 
 
 @pytest.mark.parametrize("fault", ["refuse", "stall"])
-def test_strict_falls_back_to_custody_when_the_database_does_not_answer(port, fault):
+def test_q5_strict_falls_back_to_custody_when_the_database_does_not_answer(port, fault):
     proxy = port.stack.database_proxy
     payments = [new_payment_id() for _ in range(30)]
     getattr(proxy, fault)()
@@ -372,7 +372,7 @@ def test_many_at_once_are_all_durable(port):
     assert set(payments) <= set(keys)
 
 
-def test_sigterm_answers_what_is_in_hand_and_ends(stack):
+def test_k5_sigterm_answers_what_is_in_hand_and_ends(stack):
     port = Port(stack, "drained").start()
     payments = [new_payment_id() for _ in range(60)]
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
@@ -385,7 +385,7 @@ def test_sigterm_answers_what_is_in_hand_and_ends(stack):
     assert answered and set(answered) <= kept
 
 
-def test_without_redis_a_duplicate_is_enqueued_with_the_same_keys(servers):
+def test_k7_without_redis_a_duplicate_is_enqueued_with_the_same_keys(servers):
     with Stack(servers, redis=False) as stack:
         port = Port(stack).start()
         check_enqueued_twice(port)
@@ -402,7 +402,7 @@ def check_enqueued_twice(port):
 
 
 @pytest.mark.parametrize("fault", ["refuse", "stall"])
-def test_a_redis_that_is_away_or_slow_costs_its_budget_and_no_more(servers, fault):
+def test_k7_a_redis_that_is_away_or_slow_costs_its_budget_and_no_more(servers, fault):
     with Stack(servers) as stack:
         proxy = Proxy("127.0.0.1", stack.redis.port)
         stack.at_exit(lambda: proxy.__exit__())
@@ -421,7 +421,7 @@ def test_a_redis_that_is_away_or_slow_costs_its_budget_and_no_more(servers, faul
         assert port.service.stop() == 0
 
 
-def test_without_kafka_it_is_503_and_no_key_is_set(servers):
+def test_q1_q3_without_kafka_it_is_503_and_no_key_is_set(servers):
     with Stack(servers, broker="mock", settings={"webhook": {"PRODUCE_TIMEOUT_MS": 500}}) as stack:
         port = Port(stack).start()
         send_until_known(port, stripe_event(new_payment_id()))

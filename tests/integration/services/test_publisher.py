@@ -208,7 +208,7 @@ def test_killed_between_delivery_and_delete_it_relays_again(world):
     assert outbox.check("KILL") >= 1
 
 
-def test_a_refused_row_holds_its_key_and_no_other(world):
+def test_k3_a_refused_row_holds_its_key_and_no_other(world):
     stack, outbox = world
     stack.service("publisher", "refusing", MESSAGE_BYTES_MAX=4000, REFUSE_FIRST_MS=20, REFUSE_MAX_MS=40, REFUSALS_MAX=3).start()
     outbox.add([outbox.row("HELD"), outbox.row("HELD", size=5000), outbox.row("HELD"), outbox.row("FREE", size=3000)])
@@ -282,7 +282,7 @@ def test_a_row_that_was_committed_late_is_found(world, number):
     outbox.wait_empty(limit_s=5)
 
 
-def test_sigterm_under_load_leaves_in_order_and_keeps_what_is_not_delivered(world):
+def test_k5_sigterm_under_load_leaves_in_order_and_keeps_what_is_not_delivered(world):
     stack, outbox = world
     leaving = stack.service("publisher", "leaving").start()
     with Load(outbox, "LEAVE") as load:

@@ -179,7 +179,7 @@ def test_queries_back_off_with_jitter_up_to_the_accounts_limit(world):
     assert 500_000 <= pauses[fresh] <= 2_000_000
 
 
-def test_processing_beyond_the_methods_final_date_escalates(world):
+def test_u5_processing_beyond_the_methods_final_date_escalates(world):
     payment = world.payment("PROCESSING", age_s=120)  # person_after_s = 60
     world.deadline("ANSWER", payment + "A01", payment)
     world.stack.service("recovery", "final").start()
@@ -188,7 +188,7 @@ def test_processing_beyond_the_methods_final_date_escalates(world):
     assert world.sent("psp-jobs", payment) == []
 
 
-def test_two_replicas_share_the_work_without_a_duplicate(world):
+def test_u9_two_replicas_share_the_work_without_a_duplicate(world):
     payments = [world.payment("UNKNOWN", sent=False) for _ in range(60)]
     replicas = [
         world.stack.service("recovery", f"replica-{i}", BATCH_ROWS_MAX=2, POLL_MS=10).start(ready=False) for i in range(2)

@@ -36,6 +36,8 @@ from servers import MockBroker, Redis, Servers, signals_held, work_dir  # noqa: 
 __all__ = ["Servers", "Stack", "new_payment_id", "wait_for"]
 
 MERCHANT, ACCOUNT_A, ACCOUNT_B = "acme", "stripe-a", "stripe-b"
+# Services and databases of every test live in zones that are not UTC: no decision may look at the local clock (U11).
+ODD_ZONE, ODD_DATABASE_ZONE = "Pacific/Kiritimati", "America/St_Johns"
 CALLER, OPERATORS = "shop", ("operator-1", "operator-2", "operator-3")
 
 # Service -> (program, arguments, database role or None, settings of its own). ${...} is filled from Stack._values().
@@ -255,6 +257,7 @@ class Stack:
 
     def _start_database(self):
         self.servers.admin(f"CREATE DATABASE {self.database}")
+        self.servers.admin(f"ALTER DATABASE {self.database} SET timezone TO '{ODD_DATABASE_ZONE}'")
         self._undo.append(lambda: self.servers.admin(f"DROP DATABASE {self.database} WITH (FORCE)"))
         self.brokers = "127.0.0.1:1"  # payfactctl migrate needs no broker, but its table may ask for one
         self.ctl("migrate")
@@ -348,7 +351,7 @@ class Stack:
         }
 
     def _environment(self, settings, values):
-        env = clean_environment()
+        env = {**clean_environment(), "TZ": ODD_ZONE}
         for name, text in settings.items():
             filled = re.sub(r"\$\{(\w+)\}", lambda m: values[m[1]], str(text))
             if filled:

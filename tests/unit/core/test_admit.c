@@ -206,7 +206,7 @@ static void with_automatic_capture_authorized_is_progress(void **state)
     assert_int_equal(world_attempt(w, 1)->amounts.authorized, 0);
 }
 
-static void as_the_psps_last_word_authorized_is_the_success(void **state)
+static void O7_as_the_psps_last_word_authorized_is_the_success(void **state)
 {
     (void)state;
     struct world *w = &world;
@@ -509,7 +509,7 @@ int main(void)
         cmocka_unit_test(another_currency_of_the_same_number_is_rejected),
         cmocka_unit_test(a_success_without_an_amount_is_rejected),
         cmocka_unit_test(with_automatic_capture_authorized_is_progress),
-        cmocka_unit_test(as_the_psps_last_word_authorized_is_the_success),
+        cmocka_unit_test(O7_as_the_psps_last_word_authorized_is_the_success),
         cmocka_unit_test(with_manual_capture_the_capture_of_the_whole_is_the_success),
         cmocka_unit_test(a_second_object_under_our_number_is_a_case),
         cmocka_unit_test(a_second_object_neither_fails_nor_binds_the_first),
