@@ -172,6 +172,7 @@ struct pay_history_row {
     bool has_amount;
     struct pay_money amount;
     int fact_effect; /**< Index of the FACT effect it published; -1: none. */
+    bool outside;    /**< Of no payment's history: the command of a caller who has no part in it. */
 };
 
 struct pay_decision {
@@ -194,7 +195,8 @@ struct pay_decision {
  * @param input    borrowed.
  * @param ret_decision overwritten.
  *
- * Total: every input gets a verdict. History has at least one row, except for an orphan.
+ * Total: every input gets a verdict. History has at least one row, except for an orphan. Rows that
+ * are all outside: the payment was not touched, and its version is not to be raised.
  */
 void pay_decide(struct pay_snapshot *snapshot, const struct pay_decide_input *input,
                 struct pay_decision *ret_decision);

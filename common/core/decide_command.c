@@ -24,6 +24,17 @@ static bool is_own_payment(const struct pay_turn *turn)
            pay_str_eq_c(turn->in->command->merchant_id, turn->snap->order.merchant_id);
 }
 
+static bool is_of_other_merchant(const struct pay_turn *turn)
+{
+    return turn->snap->order.exists && !is_own_payment(turn);
+}
+
+/* Nothing was proven of a caller who is not allowed the command: whatever merchant it names. */
+static bool is_outsider(const struct pay_turn *turn)
+{
+    return turn->in->kind == PAY_INPUT_REJECTED_COMMAND || is_of_other_merchant(turn);
+}
+
 /* Under the payment's own numbers only for its own merchant; else outside them, touching nothing.
  */
 static void answer(struct pay_turn *turn, enum pay_verdict verdict, const char *reason_code,
@@ -34,16 +45,17 @@ static void answer(struct pay_turn *turn, enum pay_verdict verdict, const char *
 
     pay_id_cause(aggregate_id, turn->in->cause);
     pay_turn_verdict(turn, verdict, reason_code);
-    const int fact =
-        pay_turn_record(turn, &(struct pay_record){.aggregate = PAY_AGGREGATE_COMMAND,
-                                                   .aggregate_id = aggregate_id,
-                                                   PAY_RECORD_NONE,
-                                                   .verdict = verdict,
-                                                   .reason_code = reason_code,
-                                                   .publishes = true,
-                                                   .fact = is_accepted ? PAY_FACT_COMMAND_ACCEPTED
-                                                                       : PAY_FACT_COMMAND_REJECTED,
-                                                   .unnumbered = !is_own_payment(turn)});
+    const int fact = pay_turn_record(
+        turn, &(struct pay_record){.aggregate = PAY_AGGREGATE_COMMAND,
+                                   .aggregate_id = aggregate_id,
+                                   PAY_RECORD_NONE,
+                                   .verdict = verdict,
+                                   .reason_code = reason_code,
+                                   .publishes = true,
+                                   .fact = is_accepted ? PAY_FACT_COMMAND_ACCEPTED
+                                                       : PAY_FACT_COMMAND_REJECTED,
+                                   .unnumbered = is_outsider(turn) || !is_own_payment(turn),
+                                   .outside = is_outsider(turn)});
     const bool fits = pay_str_copy(turn->out->effects[fact].as.fact.result_id, PAY_CAUSE_SIZE,
                                    pay_str_of(result_id));
     PAY_ASSERT(fits);
@@ -444,11 +456,6 @@ static command_fn *handler_of(enum pay_command_type type)
     return (size_t)type < PAY_CMD_COUNT ? handlers[type] : NULL;
 }
 
-static bool is_of_other_merchant(const struct pay_turn *turn)
-{
-    return turn->snap->order.exists && !is_own_payment(turn);
-}
-
 void pay_decide_command(struct pay_turn *turn)
 {
     const struct pay_command *command = turn->in->command;
@@ -459,6 +466,7 @@ void pay_decide_command(struct pay_turn *turn)
         turn->out->security = true;
         refuse(turn, "FOREIGN_MERCHANT");
     } else if (turn->in->refusal.ptr != NULL) {
+        turn->out->security = true; /* A route of another merchant looks like none. */
         refuse(turn, turn->in->refusal.ptr);
     } else if (handler_of(command->type) == NULL) {
         refuse(turn, "NOT_SUPPORTED");
@@ -471,14 +479,11 @@ void pay_decide_command(struct pay_turn *turn)
     }
 }
 
-/* A known key that is not allowed this command: audited and answered, moves nothing. */
+/* A known key that is not allowed this command: audited and answered, touches no payment. What it
+ * named is not looked at, so the answer says nothing about whether that is there. */
 void pay_decide_rejected_command(struct pay_turn *turn)
 {
     turn->event_name = pay_command_type_name(turn->in->command->type);
     turn->out->security = true;
-    if (is_of_other_merchant(turn)) {
-        refuse(turn, "FOREIGN_MERCHANT");
-    } else {
-        refuse(turn, turn->in->refusal.ptr == NULL ? "NOT_ALLOWED" : turn->in->refusal.ptr);
-    }
+    refuse(turn, turn->in->refusal.ptr == NULL ? "NOT_ALLOWED" : turn->in->refusal.ptr);
 }

@@ -174,6 +174,7 @@ int pay_turn_record(struct pay_turn *turn, const struct pay_record *record)
     row->verdict = record->verdict;
     row->event_name = turn->event_name;
     row->reason_code = record->reason_code;
+    row->outside = record->outside;
     row->provider_reference = provider_reference(turn);
     row->has_amount = event != NULL && event->has_amount;
     row->amount = row->has_amount ? event->amount : (struct pay_money){0};

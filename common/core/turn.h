@@ -39,6 +39,7 @@ struct pay_record {
     enum pay_fact_type fact;
     bool recurs;     /**< The fact can recur for this aggregate: its id takes the row's version. */
     bool unnumbered; /**< Sequence 0: an answer outside the payment's order. */
+    bool outside;    /**< Not of the payment's history either: its caller has no part in it. */
 };
 
 #define PAY_RECORD_NONE .attempt_index = -1, .case_index = -1

@@ -79,6 +79,7 @@ static void set_refusal(struct pay_worker *worker, struct pay_item *item,
                         const struct pay_principal *principal)
 {
     const char *why = NULL;
+    item->is_not_allowed = true;
     if (item->input.kind == PAY_WIRE_REJECTED_COMMAND) {
         item->refusal = item->input.command.refusal;
         why = item->refusal.ptr == NULL ? "REJECTED" : NULL;
@@ -87,6 +88,7 @@ static void set_refusal(struct pay_worker *worker, struct pay_item *item,
     } else if (!pay_accounts_may(principal, item->command->merchant_id, item->command->type)) {
         why = "NOT_ALLOWED";
     } else {
+        item->is_not_allowed = false;
         why = resolve_routes(worker, item);
     }
     if (why != NULL) {
@@ -171,8 +173,8 @@ static bool answer(struct pay_try *turn, struct pay_item *item, const char *refu
     return pay_fact_emit(turn, turn->loose, item, &fact, ret_payload, &err) == PAY_OK;
 }
 
-static bool audit(struct pay_try *turn, const struct pay_item *item, const char *what,
-                  const char *reason)
+bool pay_command_audit(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item,
+                       const char *what, const char *reason)
 {
     struct pay_arena *arena = turn->worker->scratch;
     struct pay_store_audit_row *row = pay_arena_alloc(arena, sizeof(*row));
@@ -186,7 +188,7 @@ static bool audit(struct pay_try *turn, const struct pay_item *item, const char 
         .reason = pay_str_of(reason),
         .from_where = "payfact.inputs",
     };
-    return pay_list_add(arena, &turn->loose->audits, row);
+    return pay_list_add(arena, &unit->audits, row);
 }
 
 static bool remember(struct pay_try *turn, const struct pay_item *item, const char *refusal,
@@ -229,7 +231,7 @@ static bool refuse_reused(struct pay_try *turn, struct pay_item *item)
     struct pay_str cause =
         pay_arena_printf(turn->worker->scratch, "%s#%.*s", item->cause.ptr, REUSED_HEX, hex);
     return cause.ptr != NULL && answer(turn, item, "COMMAND_ID_REUSED", cause, &payload) &&
-           audit(turn, item, "command.refused", "COMMAND_ID_REUSED");
+           pay_command_audit(turn, turn->loose, item, "command.refused", "COMMAND_ID_REUSED");
 }
 
 bool pay_command_repeat(struct pay_try *turn, struct pay_item *item)
@@ -306,9 +308,10 @@ bool pay_command_loose(struct pay_try *turn, struct pay_item *item)
         fits = pause(turn, item);
     }
     item->done = !is_replay || refusal != NULL;
+    item->is_security = item->is_not_allowed;
     struct pay_bytes payload = {NULL, 0};
     return fits && answer(turn, item, refusal, item->cause, &payload) &&
            remember(turn, item, refusal, payload) &&
-           audit(turn, item, pay_command_type_name(item->command->type),
-                 refusal == NULL ? "ACCEPTED" : refusal);
+           pay_command_audit(turn, turn->loose, item, pay_command_type_name(item->command->type),
+                             refusal == NULL ? "ACCEPTED" : refusal);
 }

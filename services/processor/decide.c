@@ -77,7 +77,7 @@ static void make_input(const struct pay_try *turn, const struct pay_item *item,
         };
         break;
     default:
-        in->kind = item->refusal.ptr == NULL ? PAY_INPUT_COMMAND : PAY_INPUT_REJECTED_COMMAND;
+        in->kind = item->is_not_allowed ? PAY_INPUT_REJECTED_COMMAND : PAY_INPUT_COMMAND;
         in->command = item->command;
         in->refusal = item->refusal;
         in->routes = item->routes;
@@ -88,6 +88,12 @@ static void make_input(const struct pay_try *turn, const struct pay_item *item,
 }
 
 /* ---- effects ---- */
+
+/* What a decision says may be borrowed from a row that the next decision changes. */
+static const char *keep(struct pay_arena *arena, const char *text)
+{
+    return pay_arena_str(arena, pay_str_of(text)).ptr;
+}
 
 static bool keep_command(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item,
                          const struct pay_fact *fact, struct pay_bytes payload)
@@ -157,12 +163,6 @@ static bool writes_jobs(const struct pay_try *turn, const struct pay_unit *unit)
         pay_accounts_merchant(turn->worker->accounts, pay_str_of(order->merchant_id));
     /* A merchant that left the file still has payments, and their queries and cancels. */
     return merchant == NULL || pay_merchant_writes(merchant, pay_str_of(order->payment_id));
-}
-
-/* What a decision says may be borrowed from a row that the next decision changes. */
-static const char *keep(struct pay_arena *arena, const char *text)
-{
-    return pay_arena_str(arena, pay_str_of(text)).ptr;
 }
 
 static bool plan_job(struct pay_try *turn, struct pay_unit *unit, struct pay_item *item,
@@ -235,7 +235,7 @@ static bool emit_history(struct pay_try *turn, struct pay_unit *unit, const stru
         return false;
     }
     *row = (struct pay_store_history_row){
-        .payment_id = pay_str_of(unit->snapshot.order.payment_id),
+        .payment_id = from->outside ? PAY_STR("") : pay_str_of(unit->snapshot.order.payment_id),
         .aggregate = from->aggregate,
         .aggregate_id = pay_arena_str(arena, pay_str_of(from->aggregate_id)),
         .from_status = from->from_status,
@@ -248,7 +248,7 @@ static bool emit_history(struct pay_try *turn, struct pay_unit *unit, const stru
         .reason_code = keep(arena, from->reason_code),
         .provider_reference = pay_arena_str(arena, from->provider_reference),
         .trace_id = item->trace_id,
-        .version_before = unit->snapshot.order.version,
+        .version_before = from->outside ? 0 : unit->snapshot.order.version,
     };
     if (from->has_amount) {
         row->amount_minor = from->amount.amount_minor;
@@ -402,8 +402,8 @@ static enum pay_status emit(struct pay_try *turn, struct pay_unit *unit, struct 
     }
     for (size_t i = 0; i < decision->history_count && status == PAY_OK; i++) {
         status = emit_history(turn, unit, item, in, &decision->history[i]) ? PAY_OK : full(err);
+        unit->decided = unit->decided || !decision->history[i].outside;
     }
-    unit->decided = unit->decided || decision->history_count > 0;
     return status;
 }
 

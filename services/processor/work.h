@@ -70,6 +70,7 @@ struct pay_item {
     /* Command. */
     struct pay_command *command;
     struct pay_str refusal; /**< Found before deciding; absent: none. */
+    bool is_not_allowed;    /**< And its caller has no part in what it names. */
     bool is_operator;
     uint8_t command_sha256[PAY_SHA256_BYTES];
     struct pay_route *routes; /**< Resolved, with traits. */
@@ -141,7 +142,7 @@ struct pay_unit {
     size_t named_routes; /**< Routes whose parameters are in route_rows. */
     bool loaded;         /**< The order was there when it was read. */
     bool won;
-    bool decided; /**< Has history: its version is to be raised. */
+    bool decided; /**< Has history of its own: its version is to be raised. */
     struct pay_store_order_detail detail;
     struct pay_list history, outbox, jobs, deadlines, commands, audits, redirects, events, cases,
         route_rows, renewals, pauses, case_notes, withheld;
@@ -216,6 +217,10 @@ PAY_MUST_CHECK bool pay_command_loose(struct pay_try *turn, struct pay_item *ite
 /** @brief The row of an answered command. */
 void pay_command_row(const struct pay_item *item, const char *status, const char *reason,
                      struct pay_bytes answer_bytes, struct pay_store_command_row *ret_row);
+/** @brief A row of audit_log. @param what, reason static or in the try's arena. */
+PAY_MUST_CHECK bool pay_command_audit(struct pay_try *turn, struct pay_unit *unit,
+                                      const struct pay_item *item, const char *what,
+                                      const char *reason);
 /** @return true for a command that pay_command_loose() answers. */
 bool pay_command_is_loose(const struct pay_command *command);
 

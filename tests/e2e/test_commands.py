@@ -8,7 +8,7 @@ import pytest
 
 from payfact_stack import ACCOUNT_A, MERCHANT, new_payment_id, wait_for
 from records import Signer, Upstream
-from story import attempt, charges
+from story import attempt, charges, history
 
 
 def answers_to(stack, command_id):
@@ -91,16 +91,32 @@ def with_a_rival(stack):
     stack.rival = Upstream(stack.brokers, stack.topic_name("commands"), signer, "rival-shop")
 
 
+def touched(stack, payment):
+    """Everything that a command could have changed of a payment."""
+    (order,) = stack.sql("SELECT xmin::text AS written_by, o.* FROM payment_order AS o WHERE payment_id = %s", payment)
+    return order, len(history(stack, payment))
+
+
 @pytest.mark.stack(prepare=with_a_rival)
 def test_another_merchants_payment_is_out_of_reach(stack):
     payment = new_payment_id()
     stack.pay(2599, "EUR", payment_id=payment, instruments=["pm_card_authenticationRequired"])
     stack.wait_event(payment, "PaymentActionRequired")
-    for merchant, reason in (("rival", "FOREIGN_MERCHANT"), (MERCHANT, "NOT_ALLOWED")):
+    stack.idle()
+    before = touched(stack, payment)
+    for merchant, caller, reason in (
+        ("rival", "rival-shop", "FOREIGN_MERCHANT"),
+        (MERCHANT, "rival-shop", "NOT_ALLOWED"),
+    ):
         record = stack.rival.command("CANCEL_PAYMENT", merchant, payment, {"reason_code": "CUSTOMER_LEFT"})
+        record["caller"] = caller
         stack.rival.send(record)
         (refused,) = wait_answers(stack, record["command_id"])
-        assert (refused["type"], refused["reason_code"]) == ("CommandRejected", reason)
+        assert (refused["type"], refused["reason_code"], refused["sequence"]) == ("CommandRejected", reason, 0)
+        assert (refused["payment_id"], refused["merchant_id"], refused["merchant_order_no"]) == (payment, merchant, None)
+        assert (refused["order_status"], refused["totals"]) == (None, None), "nothing of the payment is told"
+        assert refused["command"]["caller"] == "rival-shop", "who signed it is answered, whatever it calls itself"
+    assert touched(stack, payment) == before
     # Our account in its own payment looks the same as one that does not exist.
     route = {"psp": "stripe", "psp_account": ACCOUNT_A, "method": "card", "failover_on_not_found": False}
     record, _ = stack.rival.create_payment(new_payment_id(), "rival", 100, "EUR", [route])
@@ -110,7 +126,7 @@ def test_another_merchants_payment_is_out_of_reach(stack):
     assert stack.attempt_status(attempt(payment)) == "REQUIRES_ACTION"
     assert stack.psp.requests(operation="cancel") == []
     rejected = sum(stack.service(name).metric("payfact_security_rejects_total") for name in ("processor",))
-    assert rejected >= 1
+    assert rejected == 3
 
 
 def test_what_is_not_rightly_signed_is_kept_apart(stack):

@@ -28,7 +28,12 @@ static const char accounts_text[] =
     " \"refund_threshold_minor\": {\"EUR\": {\"per_payment\": 0, \"per_day\": 0}},"
     " \"default_routes\": [{\"method\": \"card\", \"currency\": \"EUR\", \"min_minor\": 1,"
     " \"max_minor\": 1000000, \"psp_account\": \"stripe-acme\", \"failover_on_not_found\": "
-    "false}]}],"
+    "false}]}, {\"id\": \"globex\","
+    " \"limits\": {\"commands_per_s\": 200, \"amount_max_minor\": {\"EUR\": 1000000}},"
+    " \"order_expires_after_s\": 86400, \"failover_window_s\": 900, \"retry_until_expiry\": true,"
+    " \"authorization_end\": \"void\","
+    " \"refund_threshold_minor\": {\"EUR\": {\"per_payment\": 0, \"per_day\": 0}},"
+    " \"default_routes\": []}],"
     " \"psp_accounts\": [{\"id\": \"stripe-acme\", \"psp\": \"stripe\", \"merchant\": \"acme\","
     " \"live\": false, \"endpoint\": \"https://api.stripe.com\","
     " \"settings\": {\"api_version\": \"2024-06-20\"},"
@@ -45,7 +50,7 @@ static const char accounts_text[] =
     " \"keys\": [{\"id\": \"shop-a\", \"file\": \"shop.pub\"}], \"may\": [{\"merchant\": \"acme\","
     " \"commands\": [\"CREATE_PAYMENT\", \"START_ATTEMPT\", \"CHANGE_METHOD\", "
     "\"CONTINUE_ATTEMPT\","
-    " \"CANCEL_PAYMENT\"]}]},"
+    " \"CANCEL_PAYMENT\"]}, {\"merchant\": \"globex\", \"commands\": [\"CANCEL_PAYMENT\"]}]},"
     " {\"id\": \"operator-1\", \"kind\": \"operator\","
     " \"keys\": [{\"id\": \"operator-1-a\", \"file\": \"operator.pub\"}], \"may\": [{\"merchant\":"
     " \"*\", \"commands\": [\"PAUSE_ROUTE\", \"RESUME_ROUTE\", \"REPLAY_INPUT\", "
@@ -236,7 +241,7 @@ void add_command(struct world *world, const struct pay_command *command,
     pay_fingerprint_put(fingerprint, pay_codec_fingerprint(world->codec, PAY_RECORD_COMMAND));
     const struct pay_payment_input input = {
         .input_id = PAY_STR("01ARZ3NDEKTSV4RRFFQ69G5FAV"),
-        .kind = PAY_WIRE_COMMAND,
+        .kind = world->refusal == NULL ? PAY_WIRE_COMMAND : PAY_WIRE_REJECTED_COMMAND,
         .source = PAY_SOURCE_MERCHANT,
         .evidence_level = PAY_EVIDENCE_LOCAL,
         .payment_id = command->payment_id.len > 0 ? command->payment_id : (struct pay_str){NULL, 0},
@@ -246,6 +251,7 @@ void add_command(struct world *world, const struct pay_command *command,
                     .writer_fingerprint = {fingerprint, sizeof(fingerprint)},
                     .params = &params,
                     .param_count = command->type == PAY_CMD_CREATE_PAYMENT ? 1 : 0,
+                    .refusal = pay_str_of(world->refusal),
                     .redirect_data = command->type == PAY_CMD_CONTINUE_ATTEMPT
                                          ? params
                                          : (struct pay_sealed){.ciphertext = {NULL, 0}}},

@@ -32,8 +32,9 @@ struct world {
     struct pay_bytes letters[LETTERS_MAX]; /**< Dead letters produced. */
     size_t letter_count;
     bool refuse_letters;
-    int waits;     /**< Calls of wait(). */
-    int waits_max; /**< It gives up after so many; 0: never. */
+    const char *refusal; /**< Of commands to be added: the relay's; NULL: it let them through. */
+    int waits;           /**< Calls of wait(). */
+    int waits_max;       /**< It gives up after so many; 0: never. */
     struct pay_err err;
 };
 

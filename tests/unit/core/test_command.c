@@ -200,6 +200,7 @@ static void another_merchants_payment_is_not_touched_or_shown(void **state)
         assert_false(world_fact(w, PAY_FACT_COMMAND_REJECTED)->has_order_status);
         assert_false(world_fact(w, PAY_FACT_COMMAND_REJECTED)->has_totals);
         assert_int_equal(w->snap.order.change, PAY_ROW_SAME);
+        assert_true(w->out.history[0].outside);
     }
 }
 
@@ -212,6 +213,7 @@ static void a_command_for_an_unknown_payment_is_refused_at_once(void **state)
         world_init(&world);
         run_command(&world, types[i], 0);
         assert_refused(&world, "UNKNOWN_PAYMENT", 0);
+        assert_false(world.out.history[0].outside); /* Whose else could it be? */
         assert_false(world.out.orphan);
     }
 }
@@ -238,24 +240,37 @@ static void a_refusal_found_before_is_the_answer(void **state)
     world_command(w, PAY_CMD_CANCEL_PAYMENT);
     w->input.refusal = PAY_STR("UNKNOWN_ROUTE");
     world_decide_command(w);
-    assert_verdict(w, REJECT, "UNKNOWN_ROUTE");
+    assert_refused(w, "UNKNOWN_ROUTE", w->snap.order.event_sequence);
+    assert_false(w->out.history[0].outside);
+    assert_true(w->out.security);
     assert_int_equal(w->snap.order.intent, PAY_INTENT_NONE);
 }
 
-static void a_rejected_command_is_audited_and_answered(void **state)
+static void a_rejected_command_is_answered_and_touches_no_payment(void **state)
 {
     (void)state;
     struct world *w = &world;
 
-    world_start(w);
-    world_command(w, PAY_CMD_CANCEL_PAYMENT);
-    w->input.kind = PAY_INPUT_REJECTED_COMMAND;
-    w->input.refusal = PAY_STR("NOT_ALLOWED");
-    world_decide_command(w);
-    assert_verdict(w, REJECT, "NOT_ALLOWED");
-    assert_true(w->out.security);
-    assert_int_equal(w->snap.order.intent, PAY_INTENT_NONE);
-    assert_int_equal(world_count_facts(w, PAY_FACT_COMMAND_REJECTED), 1);
+    for (int type = 0; type < PAY_CMD_COUNT; type++) {
+        for (int own = 0; own <= 1; own++) { /* The merchant that it names may be the payment's. */
+            world_start(w);
+            const int64_t sequence = w->snap.order.event_sequence;
+            world_command(w, (enum pay_command_type)type);
+            if (own == 0) {
+                w->command.merchant_id = PAY_STR("merchant-2");
+            }
+            w->input.kind = PAY_INPUT_REJECTED_COMMAND;
+            w->input.refusal = PAY_STR("NOT_ALLOWED");
+            world_decide_command(w);
+            assert_refused(w, "NOT_ALLOWED", 0);
+            assert_true(w->out.security);
+            assert_true(w->out.history[0].outside);
+            assert_false(world_fact(w, PAY_FACT_COMMAND_REJECTED)->has_order_status);
+            assert_false(world_fact(w, PAY_FACT_COMMAND_REJECTED)->has_totals);
+            assert_int_equal(w->snap.order.change, PAY_ROW_SAME);
+            assert_int_equal(w->snap.order.event_sequence, sequence);
+        }
+    }
 }
 
 /* ---------------------------------------------------------------------------------- START_ATTEMPT
@@ -613,7 +628,7 @@ int main(void)
         cmocka_unit_test(a_command_for_an_unknown_payment_is_refused_at_once),
         cmocka_unit_test(every_other_command_is_not_supported),
         cmocka_unit_test(a_refusal_found_before_is_the_answer),
-        cmocka_unit_test(a_rejected_command_is_audited_and_answered),
+        cmocka_unit_test(a_rejected_command_is_answered_and_touches_no_payment),
         cmocka_unit_test(start_takes_the_named_route_and_opens_the_window_again),
         cmocka_unit_test(a_refused_start_leaves_no_route_and_no_window),
         cmocka_unit_test(the_seventeenth_route_is_refused),
