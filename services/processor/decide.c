@@ -107,7 +107,13 @@ static bool keep_command(struct pay_try *turn, struct pay_unit *unit, const stru
     bool waits = is_accepted && strcmp(fact->reason_code, "AWAITING_APPROVAL") == 0;
     const char *status = waits ? "AWAITING_APPROVAL" : is_accepted ? "ACCEPTED" : "REJECTED";
     pay_command_row(item, status, fact->reason_code, payload, row);
-    return pay_list_add(arena, &unit->commands, row);
+    if (!pay_list_add(arena, &unit->commands, row)) {
+        return false;
+    }
+    /* Every refused command, and whatever an operator does. */
+    return (is_accepted && !item->is_operator) ||
+           pay_command_audit(turn, unit, item, pay_command_type_name(item->command->type),
+                             keep(arena, fact->reason_code));
 }
 
 static enum pay_status emit_fact(struct pay_try *turn, struct pay_unit *unit, struct pay_item *item,

@@ -74,6 +74,7 @@ def test_a_command_for_a_payment_that_is_not_there(stack):
     record = stack.command("CANCEL_PAYMENT", payment, {"reason_code": "CUSTOMER_LEFT"})
     (refused,) = wait_answers(stack, record["command_id"])
     assert (refused["type"], refused["reason_code"], refused["sequence"]) == ("CommandRejected", "UNKNOWN_PAYMENT", 0)
+    assert [row["reason"] for row in stack.sql("SELECT reason FROM audit_log")] == ["UNKNOWN_PAYMENT"]
     stack.idle()
     assert stack.sql("SELECT 1 FROM payment_order") == []
 
@@ -116,6 +117,8 @@ def test_another_merchants_payment_is_out_of_reach(stack):
         assert (refused["payment_id"], refused["merchant_id"], refused["merchant_order_no"]) == (payment, merchant, None)
         assert (refused["order_status"], refused["totals"]) == (None, None), "nothing of the payment is told"
         assert refused["command"]["caller"] == "rival-shop", "who signed it is answered, whatever it calls itself"
+        (entry,) = stack.sql("SELECT * FROM audit_log WHERE subject = %s", f"rival-shop/{record['command_id']}")
+        assert (entry["who"], entry["what"], entry["reason"]) == ("rival-shop", "CANCEL_PAYMENT", reason)
     assert touched(stack, payment) == before
     # Our account in its own payment looks the same as one that does not exist.
     route = {"psp": "stripe", "psp_account": ACCOUNT_A, "method": "card", "failover_on_not_found": False}

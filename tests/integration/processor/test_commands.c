@@ -33,6 +33,18 @@ static const char *order_row(struct world *world)
     return row;
 }
 
+static void expect_audit(struct world *world, const char *who, const char *subject,
+                         const char *reason)
+{
+    char sql[512];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM payfact.audit_log WHERE who = '%s' AND what ="
+                   " 'CANCEL_PAYMENT' AND subject = '%s' AND reason = '%s' AND from_where ="
+                   " 'payfact.inputs'",
+                   who, subject, reason);
+    assert_int_equal(number(world, sql), 1);
+}
+
 /* Neither who is not allowed the command, nor who names another merchant's payment. */
 static void a_stranger_to_the_payment_is_answered_and_touches_nothing(void **state)
 {
@@ -43,6 +55,7 @@ static void a_stranger_to_the_payment_is_answered_and_touches_nothing(void **sta
     turn(world);
     (void)snprintf(before, sizeof before, "%s", order_row(world));
     const int64_t rows = number(world, "SELECT count(*) FROM payfact.payment_state_history");
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.audit_log"), 0);
 
     command.merchant_id = PAY_STR("rival");
     add_command(world, &command, world->shop, "shop-a");
@@ -62,6 +75,9 @@ static void a_stranger_to_the_payment_is_answered_and_touches_nothing(void **sta
                                    " 'COMMAND' AND version_before = 0 AND published_sequence IS"
                                    " NULL"),
                      3);
+    expect_audit(world, "shop", "shop/c-1", "NOT_ALLOWED");
+    expect_audit(world, "shop", "shop/c-2", "FOREIGN_MERCHANT");
+    expect_audit(world, "operator-1", "operator-1/c-3", "NOT_ALLOWED");
     assert_int_equal(number(world, "SELECT count(*) FROM payfact.command WHERE status ="
                                    " 'REJECTED' AND answer IS NOT NULL"),
                      3);
@@ -69,6 +85,29 @@ static void a_stranger_to_the_payment_is_answered_and_touches_nothing(void **sta
                                    " 'events' AND 'payfact.CommandRejected' = ANY (headers) AND"
                                    " key = '01ARZ3NDEKTSV4RRFFQ69G5A00'"),
                      3);
+    /* The same again: the same answer, and nothing new was refused. */
+    add_command(world, &command, world->operator_1, "operator-1-a");
+    turn(world);
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.audit_log"), 3);
+}
+
+/* Its own merchant's: in the payment's order, and on record all the same. */
+static void a_refused_command_is_audited(void **state)
+{
+    struct world *world = *state;
+    struct pay_command command = cancel_command("c-1");
+    add_command(world, &command, world->shop, "shop-a"); /* Before there is such a payment. */
+    turn(world);
+    expect_audit(world, "shop", "shop/c-1", "UNKNOWN_PAYMENT");
+    add_create(world, P);
+    add_callback(world, P, PAY_EV_ATTEMPT_SUCCEEDED, "evt_1");
+    turn(world);
+    command.command_id = PAY_STR("c-2");
+    add_command(world, &command, world->shop, "shop-a");
+    turn(world);
+    expect_audit(world, "shop", "shop/c-2", "ORDER_FINAL");
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.audit_log"), 2);
+    assert_int_equal(number(world, "SELECT version FROM payfact.payment_order"), 2);
 }
 
 #define TEST(test_) cmocka_unit_test_setup_teardown(test_, world_open, world_close)
@@ -77,6 +116,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_stranger_to_the_payment_is_answered_and_touches_nothing),
+        TEST(a_refused_command_is_audited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
