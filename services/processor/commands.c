@@ -40,6 +40,8 @@ bool pay_command_is_loose(const struct pay_command *command)
     case PAY_CMD_REPLAY_INPUT:
     case PAY_CMD_DISCARD_EVENT:
         return true;
+    case PAY_CMD_UNRECOGNIZED: /* Of a later release: whatever it is about. */
+        return command->payment_id.ptr == NULL || command->payment_id.len == 0;
     default:
         return false;
     }
@@ -126,7 +128,15 @@ static const char *verify(struct pay_worker *worker, struct pay_item *item,
     }
     *ret_reason = PAY_DEAD_SIGNATURE;
     if (!pay_str_eq_c(item->command->caller, (*ret_principal)->id)) {
-        return "a command signed by another than its caller";
+        if (item->input.kind != PAY_WIRE_REJECTED_COMMAND) {
+            return "a command signed by another than its caller";
+        }
+        /* Refused for that: the answer, the audit and the command's number are the signer's. */
+        item->command->caller = pay_arena_str(worker->batch, pay_str_of((*ret_principal)->id));
+        *ret_reason = PAY_DEAD_OTHER;
+        if (item->command->caller.ptr == NULL) {
+            return "a command that finds no room";
+        }
     }
     *ret_reason = PAY_DEAD_KEY_MISMATCH;
     return same_payment(item) ? NULL : "a command under another payment's key";

@@ -108,6 +108,7 @@ def test_another_merchants_payment_is_out_of_reach(stack):
     for merchant, caller, reason in (
         ("rival", "rival-shop", "FOREIGN_MERCHANT"),
         (MERCHANT, "rival-shop", "NOT_ALLOWED"),
+        (MERCHANT, stack.upstream.caller, "WRONG_CALLER"),
     ):
         record = stack.rival.command("CANCEL_PAYMENT", merchant, payment, {"reason_code": "CUSTOMER_LEFT"})
         record["caller"] = caller
@@ -129,7 +130,7 @@ def test_another_merchants_payment_is_out_of_reach(stack):
     assert stack.attempt_status(attempt(payment)) == "REQUIRES_ACTION"
     assert stack.psp.requests(operation="cancel") == []
     rejected = sum(stack.service(name).metric("payfact_security_rejects_total") for name in ("processor",))
-    assert rejected == 3
+    assert rejected == 4
 
 
 def test_what_is_not_rightly_signed_is_kept_apart(stack):
@@ -145,6 +146,7 @@ def test_what_is_not_rightly_signed_is_kept_apart(stack):
     assert len({letter["record"]["reason_code"] for letter in dead}) == 3
     stack.idle()
     assert answers_to(stack, record["command_id"]) == []
+    assert stack.sql("SELECT 1 FROM audit_log") == [], "nobody said it: there is no one to name"
     assert stack.attempt_status(attempt(payment)) == "REQUIRES_ACTION"
 
 

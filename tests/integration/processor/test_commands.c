@@ -110,6 +110,32 @@ static void a_refused_command_is_audited(void **state)
     assert_int_equal(number(world, "SELECT version FROM payfact.payment_order"), 2);
 }
 
+/* What the relay refused, the signer's own name included. */
+static void a_command_that_the_relay_rejected_is_audited_and_answered(void **state)
+{
+    struct world *world = *state;
+    struct pay_command command = cancel_command("c-1"); /* By the shop: it is not. */
+    world->refusal = "WRONG_CALLER";
+    add_command(world, &command, world->operator_1, "operator-1-a");
+    command.command_id = PAY_STR("c-2");
+    command.caller = PAY_STR("operator-1");
+    command.type = PAY_CMD_UNRECOGNIZED;
+    command.payment_id = PAY_STR("");
+    command.reason_code = (struct pay_str){NULL, 0};
+    world->refusal = "UNKNOWN_COMMAND";
+    add_command(world, &command, world->operator_1, "operator-1-a");
+    turn(world);
+    assert_int_equal(world->letter_count, 0);
+    expect_audit(world, "operator-1", "operator-1/c-1", "WRONG_CALLER");
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.audit_log WHERE reason ="
+                                   " 'UNKNOWN_COMMAND' AND who = 'operator-1'"),
+                     1);
+    assert_string_equal(published(world), "CommandRejected CommandRejected");
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.command WHERE caller ="
+                                   " 'operator-1' AND status = 'REJECTED'"),
+                     2);
+}
+
 #define TEST(test_) cmocka_unit_test_setup_teardown(test_, world_open, world_close)
 
 int main(void)
@@ -117,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_stranger_to_the_payment_is_answered_and_touches_nothing),
         TEST(a_refused_command_is_audited),
+        TEST(a_command_that_the_relay_rejected_is_audited_and_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
