@@ -79,6 +79,9 @@ class Simulator:
     def totals(self, account=None, order=None):
         return self.control("GET", "ledger", account=account, order=order)["totals"]
 
+    def objects(self, account=None, order=None):
+        return self.control("GET", "ledger", account=account, order=order)["objects"]
+
     def requests(self, account=None, order=None, operation=None):
         return self.control("GET", "requests", account=account, order=order, operation=operation)["requests"]
 
@@ -87,6 +90,12 @@ class Simulator:
 
     def advance(self, **document):
         return self.control("POST", "advance", document)
+
+    def console(self, **document):
+        return self.control("POST", "console", document)
+
+    def dispute(self, **document):
+        return self.control("POST", "dispute", document)
 
     def callback(self, **document):
         return self.control("POST", "callback", document)

@@ -89,7 +89,7 @@ REQUEST_FAULTS = (
     "garbage",  # executed; status 200 with a body that is no JSON
     "delay",  # executed after delay_ms and answered answer_delay_ms later
 )
-OUTCOMES = ("succeed", "decline", "requires_action", "processing", "pending", "wrong_amount")
+OUTCOMES = ("succeed", "decline", "requires_action", "processing", "pending", "fail", "wrong_amount")
 CALLBACK_FAULTS = (
     "withhold",  # kept until POST /_control/release
     "duplicate",  # `copies` at the same time
@@ -118,6 +118,8 @@ class Rule:
     times: int = 0  # at most so many times; 0 = always
     # how
     status: int = 500
+    error_code: str = ""  # refuse: instead of the usual one of the status
+    retry_after_s: int = 0  # refuse: said in the answer
     charge: bool = True
     how: str = ""
     after_ms: int = 0
@@ -202,7 +204,19 @@ class Script:
 class Ledger:
     """What really happened to money. Append only. Amounts in the PSP's unit and in ISO 4217 minor units."""
 
-    TAKES = ("charge", "capture")
+    # kind of an entry -> what it adds to, and with which sign
+    SUMS = {
+        "authorize": ("authorized_minor", 1),
+        "charge": ("charged_minor", 1),
+        "capture": ("charged_minor", 1),
+        "release": ("released_minor", 1),
+        "cancel": ("released_minor", 1),
+        "refund": ("refunded_minor", 1),
+        "refund_reversed": ("refunded_minor", -1),
+        "dispute_withdrawn": ("withdrawn_minor", 1),
+        "dispute_reinstated": ("withdrawn_minor", -1),
+    }
+    COUNTS = {"charge": "charges", "capture": "charges", "refund": "refunds", "dispute_withdrawn": "withdrawals"}
 
     def __init__(self):
         self._lock = threading.Lock()
@@ -223,22 +237,25 @@ class Ledger:
             ]
 
     def totals(self, account=None, order=None):
-        """One row per order: how often and how much money was taken and paid back."""
+        """One row per order: how often and how much money was taken, paid back and withdrawn."""
+        return self._sum(("account", "order"), account, order)
+
+    def objects(self, account=None, order=None):
+        """The same per object of the PSP: a charge, a refund, a dispute."""
+        return self._sum(("account", "order", "object"), account, order)
+
+    def _sum(self, names, account, order):
         rows = {}
         for e in self.entries(account, order):
             row = rows.setdefault(
-                (e["account"], e["order"]),
-                {"account": e["account"], "order": e["order"], "currency": e["currency"], "charges": 0,
-                 "charged_minor": 0, "refunds": 0, "refunded_minor": 0},
+                tuple(e[name] for name in names),
+                {**{name: e[name] for name in names}, "currency": e["currency"],
+                 **dict.fromkeys([*self.COUNTS.values(), *(name for name, _ in self.SUMS.values())], 0)},
             )  # fmt: skip
-            if e["kind"] in self.TAKES:
-                row["charges"] += 1
-                row["charged_minor"] += e["amount_minor"]
-            elif e["kind"] == "refund":
-                row["refunds"] += 1
-                row["refunded_minor"] += e["amount_minor"]
-            elif e["kind"] == "refund_reversed":
-                row["refunded_minor"] -= e["amount_minor"]
+            name, sign = self.SUMS[e["kind"]]
+            row[name] += sign * e["amount_minor"]
+            if e["kind"] in self.COUNTS:
+                row[self.COUNTS[e["kind"]]] += 1
         return list(rows.values())
 
 
@@ -345,7 +362,7 @@ class Psp:
         """The stored outcome of this key is to be `answer` (a 500 that was sent is replayed as well)."""
         raise NotImplementedError
 
-    def refuse(self, req, status):
+    def refuse(self, req, status, code=None, retry_after_s=0):
         raise NotImplementedError
 
     def server_error(self, status):
@@ -357,6 +374,14 @@ class Psp:
 
     def advance(self, account, document):
         """POST /_control/advance: the payment goes on at the PSP, without a request."""
+        raise NotImplementedError
+
+    def console(self, account, document):
+        """POST /_control/console: the merchant's people act at the PSP, past us."""
+        raise NotImplementedError
+
+    def dispute(self, account, document):
+        """POST /_control/dispute: the customer's bank objects to a charge."""
         raise NotImplementedError
 
     def event(self, account, document):

@@ -147,7 +147,7 @@ class Call:
         self.row["rule"] = self.rule.id if self.rule else None
         if self.has("refuse"):
             self.world.stopping.wait((self.rule.delay_ms + self.rule.answer_delay_ms) / 1000)
-            self.answer(self.psp.refuse(self.req, self.rule.status))
+            self.answer(self.psp.refuse(self.req, self.rule.status, self.rule.error_code, self.rule.retry_after_s))
         elif self.has("late"):
             self.late()
         elif self.has("take_and_die") and not self.rule.charge:
@@ -320,6 +320,8 @@ class Control:
             ("GET", "script"): lambda query, body: {"rules": world.script.listing()},
             ("DELETE", "script"): self.script_clear,
             ("POST", "advance"): self.advance,
+            ("POST", "console"): self.console,
+            ("POST", "dispute"): self.dispute,
             ("POST", "callback"): self.callback,
             ("POST", "release"): self.release,
             ("POST", "drain"): self.drain,
@@ -365,6 +367,18 @@ class Control:
         account = self._account(document)
         with self.world.lock:
             return self.world.psps[account.psp].advance(account, document)
+
+    def console(self, query, document):
+        """{account, payment_intent | order, do: capture | refund | cancel, amount}: see the PSP's console()."""
+        account = self._account(document)
+        with self.world.lock:
+            return self.world.psps[account.psp].console(account, document)
+
+    def dispute(self, query, document):
+        """{account, payment_intent | order, amount, reason, inquiry}: see the PSP's dispute()."""
+        account = self._account(document)
+        with self.world.lock:
+            return self.world.psps[account.psp].dispute(account, document)
 
     def callback(self, query, document):
         """{account, object selector and type | event | raw, copies, forge, amount, to_account, url, path, headers}:
@@ -415,6 +429,7 @@ class Control:
         return {
             "entries": self.world.ledger.entries(account, order),
             "totals": self.world.ledger.totals(account, order),
+            "objects": self.world.ledger.objects(account, order),
         }
 
     def requests(self, query, document):

@@ -2,7 +2,7 @@
 """Stripe: PaymentIntents, refunds, idempotency and webhooks as documented, one account per secret key.
 
 Form-encoded requests in, JSON out. Amounts are in Stripe's unit (ISK and UGX times 100); the ledger also has ISO
-minor units. What is not simulated: Connect, customers, setup intents, disputes, thin events.
+minor units. What is not simulated: Connect, customers, setup intents, several captures, thin events.
 """
 
 import base64
@@ -11,16 +11,16 @@ import hashlib
 import hmac
 import re
 import secrets
-import string
 import time
 import urllib.parse
 
-from core import EXPONENTS, Answer, IdempotencyKeys, Psp, Refused
+from core import Answer, IdempotencyKeys, Psp, Refused
+from stripe_back import Dispute, Refund, new_id
+from stripe_objects import TIMES_100, Intent
 
 API_VERSION = "2024-06-20"
 AMOUNT_MAX = 99999999
 KEY_LENGTH_MAX = 255
-TIMES_100 = ("isk", "ugx")
 LAST_DIGIT_0 = ("bhd", "jod", "kwd", "omr", "tnd")
 CURRENCIES = set(
     "aed afn all amd ang aoa ars aud awg azn bam bbd bdt bgn bhd bif bmd bnd bob brl bsd bwp byn bzd cad cdf chf "
@@ -61,6 +61,7 @@ TEST_METHODS = {
     "pm_card_authenticationRequired": ("requires_action", None, None),
     "pm_sepaDebit": ("processing", None, None),
 }
+REFUND_OUTCOMES = {"pending": "pending", "processing": "pending", "fail": "failed"}
 REFUSALS = {
     400: ("invalid_request_error", "parameter_invalid_integer", "Invalid integer"),
     401: ("invalid_request_error", None, "Invalid API Key provided"),
@@ -85,10 +86,6 @@ class Invalid(Exception):
         if intent:
             error["payment_intent"] = intent
         self.answer = Answer(status, {"error": error})
-
-
-def new_id(prefix):
-    return prefix + "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(24))
 
 
 def mac_hex(secret, data):
@@ -141,13 +138,6 @@ def check_amount(amount, currency):
         raise Invalid(f"Invalid amount for {currency}: the last digit must be 0", param="amount")
 
 
-def to_minor(amount, currency):
-    """Stripe's unit to ISO 4217 minor units."""
-    if currency in TIMES_100 and EXPONENTS.get(currency.upper()) == 0:
-        return amount // 100
-    return amount
-
-
 class Stripe(Psp):
     name = "stripe"
     prefix = "/v1/"
@@ -157,7 +147,8 @@ class Stripe(Psp):
     def __init__(self, world):
         super().__init__(world)
         self.intents = {}  # id -> Intent
-        self.refunds = {}
+        self.refunds = {}  # id -> Refund
+        self.disputes = {}
         self.keys = IdempotencyKeys(world.settings.idempotency_ttl_s)
         self.operations = (
             ("POST", re.compile(r"/v1/payment_intents"), "create", self._create),
@@ -169,6 +160,8 @@ class Stripe(Psp):
             ("POST", re.compile(r"/v1/refunds"), "refund", self._refund),
             ("GET", re.compile(r"/v1/refunds"), "list_refunds", self._list_refunds),
             ("GET", re.compile(r"/v1/refunds/(re_\w+)"), "query_refund", self._query_refund),
+            ("GET", re.compile(r"/v1/disputes"), "list_disputes", self._list_disputes),
+            ("GET", re.compile(r"/v1/disputes/(du_\w+)"), "query_dispute", self._query_dispute),
         )
 
     # ---- the interface of Psp
@@ -231,12 +224,13 @@ class Stripe(Psp):
         if req.method == "POST" and req.key:
             self.keys.store((req.account.id, req.key), answer)
 
-    def refuse(self, req, status):
-        kind, code, message = REFUSALS[status]
+    def refuse(self, req, status, code=None, retry_after_s=0):
+        kind, usual, message = REFUSALS[status]
         error = {"type": kind, "message": message}
-        if code:
-            error["code"] = code
-        return self._finish(req, Answer(status, {"error": error}))
+        if code or usual:
+            error["code"] = code or usual
+        headers = {"Retry-After": str(retry_after_s)} if retry_after_s else {}
+        return self._finish(req, Answer(status, {"error": error}, headers))
 
     def server_error(self, status):
         text = "An unknown error occurred" if status == 500 else "Bad gateway"
@@ -267,9 +261,9 @@ class Stripe(Psp):
     def event(self, account, document):
         kind = document.pop("type", None)
         event_id = document.pop("event_id", None)
-        if "refund" in document:
-            refund = self._find_refund(account, document)
-            shown, intent = refund["body"], refund["intent"]
+        if "refund" in document or "dispute" in document:
+            found = self._find_refund(account, document) if "refund" in document else self._find_dispute(account, document)
+            shown, intent = found.body, found.intent
         else:
             intent = self._find(account, document)
             shown = intent.charge if kind and kind.startswith("charge.") else intent.body
@@ -286,15 +280,18 @@ class Stripe(Psp):
         to = document.pop("to", None)
         if "refund" in document:
             refund = self._find_refund(account, document)
-            if to not in ("succeeded", "failed", "pending"):
-                raise Refused("advance: a refund goes to succeeded, failed or pending")
-            self._refund_to(refund, to, None)
-            return refund["body"]
+            refund.to(to, None)
+            return refund.body
+        if "dispute" in document:
+            dispute = self._find_dispute(account, document)
+            dispute.to(to)
+            return dispute.body
         steps = {
             "succeeded": lambda i: i.settle(None),
             "processing": lambda i: i.to_processing(None),
             "requires_action": lambda i: i.to_action(None, None),
             "canceled": lambda i: i.to_canceled(document.pop("reason", "abandoned"), None),
+            "expired": lambda i: i.expired(None),
             "failed": lambda i: i.to_declined(
                 document.pop("code", "card_declined"), document.pop("decline_code", "generic_decline"), None
             ),
@@ -306,6 +303,45 @@ class Stripe(Psp):
         if document:
             raise Refused(f"advance: unknown {sorted(document)}")
         return intent.body
+
+    def console(self, account, document):
+        """POST /_control/console: what the merchant's own people do in the dashboard, without our numbers."""
+        what, amount = document.pop("do", None), document.pop("amount", None)
+        intent = self._find(account, document)
+        if document:
+            raise Refused(f"console: unknown {sorted(document)}")
+        if what == "capture":
+            amount = self._amount_left(amount, intent.body["amount_capturable"], "capturable")
+            intent.captured(amount, None)
+            return intent.body
+        if what == "refund":
+            refund = Refund(intent, self._amount_left(amount, intent.refundable(), "refundable"), {})
+            refund.create("succeeded", None)
+            return refund.body
+        if what == "cancel":
+            intent.to_canceled("requested_by_customer", None)
+            return intent.body
+        raise Refused("console: do is capture, refund or cancel")
+
+    @staticmethod
+    def _amount_left(amount, left, name):
+        amount = left if amount is None else amount
+        if not 0 < amount <= left:
+            raise Refused(f"console: {amount} of {left} {name}")
+        return amount
+
+    def dispute(self, account, document):
+        """POST /_control/dispute: the customer's bank objects."""
+        amount, reason = document.pop("amount", None), document.pop("reason", "fraudulent")
+        inquiry = bool(document.pop("inquiry", False))
+        intent = self._find(account, document)
+        if document:
+            raise Refused(f"dispute: unknown {sorted(document)}")
+        received = intent.body["amount_received"]
+        amount = received if amount is None else amount
+        if not 0 < amount <= received:
+            raise Refused(f"dispute: {amount} of {received} received")
+        return Dispute(intent, amount, reason, inquiry).body
 
     # ---- requests
 
@@ -335,7 +371,7 @@ class Stripe(Psp):
         found = []
         metadata = req.params.get("metadata")
         if isinstance(metadata, dict):
-            found += [metadata.get("order_id"), metadata.get("refund_ref")]
+            found += [metadata.get("order_id"), metadata.get("refund_ref"), metadata.get("capture_ref")]
         query = SEARCH.fullmatch(str(req.params.get("query", "")))
         if query:
             found.append(query[3])
@@ -343,7 +379,7 @@ class Stripe(Psp):
             if name in self.intents:
                 found += self.intents[name].refs()
             elif name in self.refunds:
-                found += self.refunds[name]["intent"].refs()
+                found += self.refunds[name].intent.refs()
         found.append(req.key)
         return [ref for ref in dict.fromkeys(found) if isinstance(ref, str) and ref]
 
@@ -450,7 +486,13 @@ class Stripe(Psp):
         if amount > capturable:
             text = f"The requested capture amount is greater than the authorized amount of {capturable}."
             raise Invalid(text, param="amount_to_capture", code="amount_too_large")
-        intent.captured(amount, req)
+        if req.params.get("final_capture") == "false":
+            text = "This PaymentIntent cannot be captured more than once: multicapture is not available."
+            raise Invalid(text, param="final_capture")
+        if rule and rule.has("wrong_amount") and rule.where == "charge":
+            amount = rule.amount
+        metadata = req.params.get("metadata")
+        intent.captured(amount, req, metadata if isinstance(metadata, dict) else None)
         return Answer(200, intent.shown(req.params))
 
     def _cancel(self, req, rule):
@@ -475,7 +517,10 @@ class Stripe(Psp):
             raise Invalid("No such payment_intent", status=404, param="payment_intent", code="resource_missing")
         if not intent.body["amount_received"]:
             raise Invalid("This PaymentIntent does not have a successful charge to refund.", param="payment_intent")
-        left = intent.body["amount_received"] - self._refunded(intent, ("succeeded", "pending"))
+        if intent.disputed():
+            text = f"Charge {intent.charge['id']} has been charged back; cannot issue a refund."
+            raise Invalid(text, code="charge_disputed")
+        left = intent.refundable()
         if left <= 0:
             raise Invalid(f"Charge {intent.charge['id']} has already been refunded.", code="charge_already_refunded")
         amount = take_int(params, "amount", left)
@@ -484,15 +529,10 @@ class Stripe(Psp):
             raise Invalid(f"Refund amount ({amount}) is greater than unrefunded amount on charge ({left})", param="amount")
         if rule and rule.has("wrong_amount") and rule.where == "charge":
             amount = rule.amount
-        metadata = params.get("metadata")
-        refund = {"intent": intent, "body": self._new_refund(intent, amount, params, metadata)}
-        self.refunds[refund["body"]["id"]] = refund
-        pending = rule and (rule.has("pending") or rule.has("processing"))
-        refund["body"]["status"] = "pending" if pending else "succeeded"
-        intent.emit("refund.created", refund["body"], req)
-        if not pending:
-            self._refunded_now(refund, req)
-        return Answer(200, copy.deepcopy(refund["body"]))
+        outcome = next((s for do, s in REFUND_OUTCOMES.items() if rule and rule.has(do)), "succeeded")
+        refund = Refund(intent, amount, params)
+        refund.create(outcome, req)
+        return Answer(200, copy.deepcopy(refund.body))
 
     def _refundable(self, account, intent_id, charge_id):
         for intent in self.intents.values():
@@ -501,77 +541,35 @@ class Stripe(Psp):
                 return intent
         return None
 
-    @staticmethod
-    def _new_refund(intent, amount, params, metadata):
-        return {
-            "id": new_id("re_3"),
-            "object": "refund",
-            "amount": amount,
-            "balance_transaction": new_id("txn_3"),
-            "charge": intent.charge["id"],
-            "created": int(time.time()),
-            "currency": intent.body["currency"],
-            "destination_details": {
-                "card": {"reference_status": "pending", "reference_type": "acquirer_reference_number", "type": "refund"},
-                "type": "card",
-            },
-            "metadata": dict(metadata) if isinstance(metadata, dict) else {},
-            "payment_intent": intent.body["id"],
-            "reason": params.get("reason"),
-            "receipt_number": None,
-            "source_transfer_reversal": None,
-            "status": "pending",
-            "transfer_reversal": None,
-        }
-
-    def _refunded(self, intent, states):
-        own = (r["body"] for r in self.refunds.values() if r["intent"] is intent)
-        return sum(body["amount"] for body in own if body["status"] in states)
-
-    def _refunded_now(self, refund, req):
-        intent, body = refund["intent"], refund["body"]
-        before = intent.charge["amount_refunded"]
-        intent.book("refund", body["amount"], body["id"])
-        intent.charge["amount_refunded"] = before + body["amount"]
-        intent.charge["refunded"] = intent.charge["amount_refunded"] >= intent.charge["amount_captured"]
-        intent.emit("charge.refunded", intent.charge, req, {"amount_refunded": before})
-
-    def _refund_to(self, refund, status, req):
-        body, intent = refund["body"], refund["intent"]
-        before = body["status"]
-        if before == status:
-            return
-        body["status"] = status
-        if status == "succeeded":
-            self._refunded_now(refund, req)
-        if status == "failed":
-            body["failure_reason"] = "lost_or_stolen_card"
-            body["failure_balance_transaction"] = new_id("txn_3")
-            if before == "succeeded":
-                intent.charge["amount_refunded"] -= body["amount"]
-                intent.charge["refunded"] = False
-                intent.book("refund_reversed", body["amount"], body["id"])
-        intent.emit("refund.updated", body, req, {"status": before})
-        intent.emit("charge.refund.updated", body, req, {"status": before})
-        if status == "failed":
-            intent.emit("refund.failed", body, req)
-
     def _query_refund(self, req, rule):
         refund = self.refunds.get(req.target)
-        if not refund or refund["intent"].account is not req.account:
+        if not refund or refund.intent.account is not req.account:
             raise Invalid(f"No such refund: '{req.target}'", status=404, param="id", code="resource_missing")
-        return Answer(200, copy.deepcopy(refund["body"]))
+        return Answer(200, copy.deepcopy(refund.body))
 
     def _list_refunds(self, req, rule):
-        wanted = req.params.get("payment_intent")
+        return self._list(req, "/v1/refunds", self.refunds)
+
+    def _query_dispute(self, req, rule):
+        dispute = self.disputes.get(req.target)
+        if not dispute or dispute.intent.account is not req.account:
+            raise Invalid(f"No such dispute: '{req.target}'", status=404, param="dispute", code="resource_missing")
+        return Answer(200, copy.deepcopy(dispute.body))
+
+    def _list_disputes(self, req, rule):
+        return self._list(req, "/v1/disputes", self.disputes)
+
+    @staticmethod
+    def _list(req, url, objects):
+        """Newest first; of one payment_intent or charge where the call names it."""
+        wanted = {name: req.params[name] for name in ("payment_intent", "charge") if name in req.params}
         data = [
-            copy.deepcopy(r["body"])
-            for r in reversed(self.refunds.values())
-            if r["intent"].account is req.account and wanted in (None, r["body"]["payment_intent"])
+            copy.deepcopy(o.body)
+            for o in reversed(objects.values())
+            if o.intent.account is req.account and all(o.body[name] == value for name, value in wanted.items())
         ]
         limit = take_int(req.params, "limit", 10)
-        body = {"object": "list", "url": "/v1/refunds", "has_more": len(data) > limit, "data": data[:limit]}
-        return Answer(200, body)
+        return Answer(200, {"object": "list", "url": url, "has_more": len(data) > limit, "data": data[:limit]})
 
     # ---- for the control endpoint
 
@@ -590,12 +588,15 @@ class Stripe(Psp):
     def _find_refund(self, account, document):
         wanted = document.pop("refund")
         for refund in self.refunds.values():
-            if refund["intent"].account is account and wanted in (
-                refund["body"]["id"],
-                refund["body"]["metadata"].get("refund_ref"),
-            ):
+            if refund.intent.account is account and wanted in (refund.body["id"], refund.body["metadata"].get("refund_ref")):
                 return refund
         raise Refused(f"no refund {wanted!r} of account {account.id}")
+
+    def _find_dispute(self, account, document):
+        dispute = self.disputes.get(document.pop("dispute"))
+        if not dispute or dispute.intent.account is not account:
+            raise Refused(f"no such dispute of account {account.id}")
+        return dispute
 
     @staticmethod
     def _envelope(account, kind, shown, previous, req):
@@ -613,236 +614,3 @@ class Stripe(Psp):
             "request": {"id": req.request_id if req else None, "idempotency_key": req.key if req else None},
             "type": kind,
         }
-
-
-class Intent:
-    """One PaymentIntent with its charge. Every change emits the events Stripe emits and books what moved."""
-
-    def __init__(self, psp, account, params, amount, currency, capture_method):
-        self.psp, self.account = psp, account
-        self.charge = None
-        self.history = []  # (time, body): the search index lags behind
-        metadata = params.get("metadata")
-        intent_id = new_id("pi_3")
-        self.body = {
-            "id": intent_id,
-            "object": "payment_intent",
-            "amount": amount,
-            "amount_capturable": 0,
-            "amount_details": {"tip": {}},
-            "amount_received": 0,
-            "application": None,
-            "application_fee_amount": None,
-            "automatic_payment_methods": {"allow_redirects": "always", "enabled": True},
-            "canceled_at": None,
-            "cancellation_reason": None,
-            "capture_method": capture_method,
-            "client_secret": f"{intent_id}_secret_{secrets.token_hex(12)}",
-            "confirmation_method": params.get("confirmation_method", "automatic"),
-            "created": int(time.time()),
-            "currency": currency,
-            "customer": params.get("customer"),
-            "description": params.get("description"),
-            "last_payment_error": None,
-            "latest_charge": None,
-            "livemode": account.livemode,
-            "metadata": dict(metadata) if isinstance(metadata, dict) else {},
-            "next_action": None,
-            "on_behalf_of": None,
-            "payment_method": params.get("payment_method"),
-            "payment_method_options": {
-                "card": {"installments": None, "network": None, "request_three_d_secure": "automatic"}
-            },
-            "payment_method_types": ["card"],
-            "processing": None,
-            "receipt_email": None,
-            "review": None,
-            "setup_future_usage": None,
-            "shipping": None,
-            "source": None,
-            "statement_descriptor": None,
-            "statement_descriptor_suffix": None,
-            "status": "requires_confirmation" if params.get("payment_method") else "requires_payment_method",
-            "transfer_data": None,
-            "transfer_group": None,
-        }
-
-    def refs(self):
-        return [self.body["metadata"]["order_id"]] if self.body["metadata"].get("order_id") else []
-
-    def snapshot(self):
-        return copy.deepcopy(self.body)
-
-    def shown(self, params):
-        body = self.snapshot()
-        expand = params.get("expand")
-        if isinstance(expand, dict) and "latest_charge" in expand.values() and self.charge:
-            body["latest_charge"] = copy.deepcopy(self.charge)
-        return body
-
-    def as_of(self, at):
-        known = [body for changed, body in self.history if changed <= at]
-        return copy.deepcopy(known[-1]) if known else None
-
-    def emit(self, kind, shown, req, previous=None):
-        event = self.psp._envelope(self.account, kind, shown, previous, req)
-        self.psp.world.emit(self.account, event, self.refs() + [r for r in [shown["metadata"].get("refund_ref")] if r])
-
-    def changed(self, kind, req):
-        self.history.append((time.time(), self.snapshot()))
-        self.emit(kind, self.body, req)
-
-    def book(self, kind, amount, object_id):
-        currency = self.body["currency"]
-        self.psp.world.ledger.add(
-            account=self.account.id,
-            payment=self.body["id"],
-            order=self.body["metadata"].get("order_id"),
-            kind=kind,
-            amount=amount,
-            amount_minor=to_minor(amount, currency),
-            currency=currency.upper(),
-            object=object_id,
-        )
-
-    # ---- where it can go
-
-    def settle(self, req):
-        """The customer's payment went through: money is taken, or reserved when the capture is manual."""
-        status = self.body["status"]
-        if status == "requires_capture":
-            self.captured(self.body["amount_capturable"], req)
-        if status in ("succeeded", "requires_capture"):
-            return
-        if status == "canceled":
-            raise Refused("a canceled PaymentIntent cannot succeed")
-        manual = self.body["capture_method"] == "manual"
-        amount = self.body["amount"]
-        self._new_charge("succeeded", captured=not manual)
-        self.body.update(status="requires_capture" if manual else "succeeded", next_action=None, processing=None,
-                         last_payment_error=None, amount_capturable=amount if manual else 0,
-                         amount_received=0 if manual else amount)  # fmt: skip
-        self.book("authorize" if manual else "charge", amount, self.charge["id"])
-        self.emit("charge.succeeded", self.charge, req)
-        self.changed("payment_intent.amount_capturable_updated" if manual else "payment_intent.succeeded", req)
-
-    def captured(self, amount, req):
-        self.charge.update(captured=True, amount_captured=amount)
-        self.body.update(status="succeeded", amount_received=amount, amount_capturable=0)
-        self.book("capture", amount, self.charge["id"])
-        self.emit("charge.captured", self.charge, req)
-        self.changed("payment_intent.succeeded", req)
-
-    def to_processing(self, req):
-        self._must_be_open("processing")
-        self.body.update(status="processing", next_action=None, processing={"type": "card"})
-        self.changed("payment_intent.processing", req)
-
-    def to_action(self, return_url, req):
-        self._must_be_open("requires_action")
-        url = f"https://hooks.stripe.com/redirect/authenticate/{new_id('src_')}"
-        action = {"redirect_to_url": {"return_url": return_url, "url": url}, "type": "redirect_to_url"}
-        if not return_url:
-            action = {"type": "use_stripe_sdk", "use_stripe_sdk": {"type": "three_d_secure_redirect", "stripe_js": url}}
-        self.body.update(status="requires_action", next_action=action, processing=None)
-        self.changed("payment_intent.requires_action", req)
-
-    def to_declined(self, code, decline_code, req):
-        self._must_be_open("requires_payment_method")
-        self._new_charge("failed", captured=False)
-        error = {
-            "charge": self.charge["id"],
-            "code": code,
-            "doc_url": f"https://stripe.com/docs/error-codes/{(code or '').replace('_', '-')}",
-            "message": "Your card was declined.",
-            "type": "card_error",
-        }
-        if decline_code:
-            error["decline_code"] = decline_code
-        self.body.update(status="requires_payment_method", last_payment_error=error, payment_method=None,
-                         next_action=None, processing=None)  # fmt: skip
-        self.emit("charge.failed", self.charge, req)
-        self.changed("payment_intent.payment_failed", req)
-
-    def to_canceled(self, reason, req):
-        self._must_be_open("canceled")
-        reserved = self.body["amount_capturable"]
-        self.body.update(status="canceled", canceled_at=int(time.time()), cancellation_reason=reason,
-                         amount_capturable=0, next_action=None, processing=None)  # fmt: skip
-        self.book("cancel", reserved, self.body["id"])
-        self.changed("payment_intent.canceled", req)
-
-    def _must_be_open(self, to):
-        if self.body["status"] in ("succeeded", "canceled"):
-            raise Refused(f"a PaymentIntent that is {self.body['status']} cannot become {to}")
-
-    def _new_charge(self, status, captured):
-        amount, ok = self.body["amount"], status == "succeeded"
-        self.charge = {
-            "id": new_id("ch_3"),
-            "object": "charge",
-            "amount": amount,
-            "amount_captured": amount if captured else 0,
-            "amount_refunded": 0,
-            "application": None,
-            "application_fee": None,
-            "application_fee_amount": None,
-            "balance_transaction": new_id("txn_3") if captured else None,
-            "billing_details": {
-                "address": dict.fromkeys(("city", "country", "line1", "line2", "postal_code", "state")),
-                "email": None,
-                "name": None,
-                "phone": None,
-                "tax_id": None,
-            },
-            "calculated_statement_descriptor": "TEST",
-            "captured": captured,
-            "created": int(time.time()),
-            "currency": self.body["currency"],
-            "customer": self.body["customer"],
-            "description": self.body["description"],
-            "disputed": False,
-            "failure_balance_transaction": None,
-            "failure_code": None if ok else "card_declined",
-            "failure_message": None if ok else "Your card was declined.",
-            "fraud_details": {},
-            "livemode": self.account.livemode,
-            "metadata": dict(self.body["metadata"]),
-            "on_behalf_of": None,
-            "outcome": {
-                "network_status": "approved_by_network" if ok else "declined_by_network",
-                "reason": None,
-                "risk_level": "normal",
-                "seller_message": "Payment complete." if ok else "The bank declined the payment.",
-                "type": "authorized" if ok else "issuer_declined",
-            },
-            "paid": ok,
-            "payment_intent": self.body["id"],
-            "payment_method": self.body["payment_method"],
-            "payment_method_details": {
-                "card": {
-                    "brand": "visa",
-                    "country": "US",
-                    "exp_month": 12,
-                    "exp_year": 2030,
-                    "funding": "credit",
-                    "last4": "4242",
-                    "network": "visa",
-                    "three_d_secure": None,
-                    "wallet": None,
-                },
-                "type": "card",
-            },
-            "receipt_email": None,
-            "receipt_number": None,
-            "refunded": False,
-            "review": None,
-            "shipping": None,
-            "source_transfer": None,
-            "statement_descriptor": None,
-            "statement_descriptor_suffix": None,
-            "status": status,
-            "transfer_data": None,
-            "transfer_group": None,
-        }
-        self.body["latest_charge"] = self.charge["id"]

@@ -339,8 +339,9 @@ def test_manual_capture_partly_then_cancel_is_refused(psp, hook):
     assert (body["status"], body["amount_received"]) == ("succeeded", 2000)
     status, body, _ = psp.api_a.call("POST", path + "/cancel", idem="X1")
     assert (status, body["error"]["code"]) == (400, "payment_intent_unexpected_state")
-    assert kinds(psp) == ["authorize", "capture"]
-    assert psp.totals(account=psp.a)[0]["charged_minor"] == 2000
+    assert kinds(psp) == ["authorize", "capture", "release"]
+    total = psp.totals(account=psp.a)[0]
+    assert (total["authorized_minor"], total["charged_minor"], total["released_minor"]) == (2599, 2000, 599)
     assert psp.drain(psp.a) and hook.events("payment_intent.amount_capturable_updated")
 
 
@@ -412,6 +413,251 @@ def test_a_pending_refund_books_only_when_it_succeeds(psp):
     assert (refund["status"], kinds(psp)) == ("pending", ["charge"])
     psp.advance(account=psp.a, refund=refund["id"], to="succeeded")
     assert kinds(psp) == ["charge", "refund"]
+
+
+# ---- captures, releases, refunds, disputes: to the unit
+
+
+def hold(psp, **extra):
+    """An authorization of 25.99; (its id, the path of its calls)."""
+    _, body, _ = psp.api_a.pay(capture_method="manual", **extra)
+    assert body["status"] == "requires_capture"
+    return body["id"], f"/v1/payment_intents/{body['id']}"
+
+
+def sums(psp, *names):
+    (row,) = psp.totals(account=psp.a)
+    return tuple(row[f"{name}_minor"] for name in names)
+
+
+def shown(psp, intent):
+    return psp.api_a.call("GET", f"/v1/payment_intents/{intent}", {"expand[]": "latest_charge"})[1]
+
+
+def test_a_capture_is_made_once_and_bears_its_number(psp, hook):
+    intent, path = hold(psp)
+    first = {"amount_to_capture": "2000", "metadata[capture_ref]": "C01"}
+    assert psp.api_a.call("POST", path + "/capture", {**first, "final_capture": "false"}, idem="C00")[0] == 400
+    _, body, _ = psp.api_a.call("POST", path + "/capture", first, idem="C01")
+    assert body["metadata"] == {"order_id": ORDER, "capture_ref": "C01"}
+    again, replayed, headers = psp.api_a.call("POST", path + "/capture", first, idem="C01")
+    assert (again, replayed, headers["Idempotent-Replayed"]) == (200, body, "true")
+    second = {"amount_to_capture": "500", "metadata[capture_ref]": "C02"}
+    status, refused, _ = psp.api_a.call("POST", path + "/capture", second, idem="C02")
+    assert (status, refused["error"]["code"]) == (400, "payment_intent_unexpected_state")
+    assert refused["error"]["payment_intent"]["metadata"]["capture_ref"] == "C01"
+    assert sums(psp, "authorized", "charged", "released") == (2599, 2000, 599)
+    assert psp.drain(psp.a)
+    assert hook.events("payment_intent.succeeded")[0]["data"]["object"]["metadata"]["capture_ref"] == "C01"
+    assert "capture_ref" not in hook.events("charge.captured")[0]["data"]["object"]["metadata"]
+
+
+def test_a_released_rest_looks_like_a_refund_and_is_none(psp, hook):
+    intent, path = hold(psp)
+    psp.api_a.call("POST", path + "/capture", {"amount_to_capture": "2000"}, idem="C01")
+    charge = shown(psp, intent)["latest_charge"]
+    assert (charge["amount_captured"], charge["amount_refunded"], charge["refunded"]) == (2000, 599, False)
+    (release,) = psp.api_a.call("GET", "/v1/refunds", {"payment_intent": intent})[1]["data"]
+    assert (release["amount"], release["status"], release["balance_transaction"]) == (599, "succeeded", None)
+    _, refund, _ = psp.api_a.call("POST", "/v1/refunds", {"payment_intent": intent}, idem="R01")
+    assert refund["amount"] == 2000 and refund["balance_transaction"]
+    assert sums(psp, "charged", "refunded", "released") == (2000, 2000, 599)
+    with pytest.raises(RuntimeError):
+        psp.advance(account=psp.a, refund=release["id"], to="failed")
+    assert psp.drain(psp.a) and len(hook.events("charge.refunded")) == 2
+
+
+@pytest.mark.parametrize("how,reason", [("api", "abandoned"), ("console", "requested_by_customer"), ("expiry", "automatic")])
+def test_a_void_takes_nothing_and_says_refunded(psp, hook, how, reason):
+    intent, path = hold(psp)
+    if how == "api":
+        psp.api_a.call("POST", path + "/cancel", {"cancellation_reason": reason}, idem="X1")
+    elif how == "console":
+        psp.console(account=psp.a, order=ORDER, do="cancel")
+    else:
+        psp.advance(account=psp.a, order=ORDER, to="expired")
+    body = shown(psp, intent)
+    assert (body["status"], body["cancellation_reason"], body["amount_received"]) == ("canceled", reason, 0)
+    assert (body["latest_charge"]["captured"], body["latest_charge"]["amount_refunded"]) == (False, 2599)
+    assert psp.api_a.call("POST", path + "/capture", idem="C01")[0] == 400
+    assert psp.api_a.call("POST", "/v1/refunds", {"payment_intent": intent}, idem="R01")[0] == 400
+    assert sums(psp, "authorized", "charged", "refunded", "released") == (2599, 0, 0, 2599)
+    assert psp.drain(psp.a) and hook.events("payment_intent.canceled")
+    assert bool(hook.events("charge.expired")) == (how == "expiry")
+    assert not hook.events("charge.refunded")[0]["data"]["object"]["captured"]
+
+
+def test_only_an_authorization_expires(psp):
+    psp.api_a.pay()
+    with pytest.raises(RuntimeError):
+        psp.advance(account=psp.a, order=ORDER, to="expired")
+
+
+def test_a_capture_of_another_amount_than_was_asked_for(psp):
+    intent, path = hold(psp)
+    psp.script({"account": psp.a, "operation": "capture", "do": "wrong_amount", "amount": 100})
+    assert psp.api_a.call("POST", path + "/capture", {"amount_to_capture": "2000"}, idem="C01")[1]["amount_received"] == 100
+    assert sums(psp, "charged", "released") == (100, 2499)
+
+
+@pytest.mark.parametrize("operation", ["capture", "refund"])
+@pytest.mark.parametrize("fault,executed", [
+    ({"do": "charge_then_timeout", "hold_ms": 300}, True), ({"do": "answer_5xx_after_charge", "status": 500}, True),
+    ({"do": "answer_5xx_after_charge", "status": 503}, True), ({"do": "take_and_die", "how": "reset"}, True),
+    ({"do": "take_and_die", "how": "close", "charge": False}, False), ({"do": "refuse", "status": 429}, False),
+    ({"do": "half_answer"}, True), ({"do": "garbage"}, True),
+])  # fmt: skip
+def test_faults_of_captures_and_refunds(psp, operation, fault, executed):
+    """What the client sees proves nothing; the ledger does, and the same key moves nothing again."""
+    if operation == "capture":
+        intent, path = hold(psp)
+        call = (path + "/capture", {"amount_to_capture": "2599"})
+    else:
+        intent = psp.api_a.pay()[1]["id"]
+        call = ("/v1/refunds", {"payment_intent": intent, "amount": "1000"})
+    psp.script({"account": psp.a, "operation": operation, "times": 1, **fault})
+    try:
+        status = psp.api_a.call("POST", *call, idem="K01")[0]
+    except (OSError, http.client.HTTPException, ValueError):
+        status = None
+    assert status != 200
+    moved = [e["amount"] for e in psp.ledger(account=psp.a) if e["kind"] == operation]
+    assert moved == ([int(call[1].get("amount", 2599))] if executed else [])
+    psp.api_a.call("POST", *call, idem="K01")
+    assert len([e for e in psp.ledger(account=psp.a) if e["kind"] == operation]) == 1
+
+
+def test_a_refund_fails_at_once_later_or_never_more(psp, hook):
+    intent = psp.api_a.pay()[1]["id"]
+
+    def refund(number, *do):
+        if do:
+            psp.script({"account": psp.a, "order": number, "operation": "refund", "do": list(do), "times": 1})
+        params = {"payment_intent": intent, "amount": "100", "metadata[refund_ref]": number}
+        return psp.api_a.call("POST", "/v1/refunds", params, idem=number)[1]
+
+    assert refund("R01", "fail")["status"] == "failed"
+    assert refund("R02", "pending")["status"] == "pending"
+    assert sums(psp, "refunded") == (0,)
+    psp.advance(account=psp.a, refund="R02", to="succeeded")
+    assert refund("R03")["status"] == "succeeded"
+    assert sums(psp, "refunded") == (200,)
+    psp.advance(account=psp.a, refund="R02", to="failed")
+    assert sums(psp, "refunded") == (100,)
+    assert refund("R04", "pending")["status"] == "pending"
+    psp.advance(account=psp.a, refund="R04", to="failed")
+    for number in ("R01", "R02", "R04"):
+        with pytest.raises(RuntimeError):
+            psp.advance(account=psp.a, refund=number, to="succeeded")
+    assert sums(psp, "charged", "refunded") == (2599, 100)
+    assert shown(psp, intent)["latest_charge"]["amount_refunded"] == 100
+    assert psp.drain(psp.a)
+    failed = [e["data"]["object"]["metadata"]["refund_ref"] for e in hook.events("refund.failed")]
+    assert sorted(failed) == ["R01", "R02", "R04"]
+    objects = {row["object"]: row["refunded_minor"] for row in psp.objects(account=psp.a)}
+    assert sorted(objects.values()) == [0, 0, 100], "the charge, R02 and R03; what failed unpaid was never booked"
+
+
+def test_refused_for_now(psp):
+    intent = psp.api_a.pay()[1]["id"]
+    psp.script({"account": psp.a, "operation": "refund", "do": "refuse", "status": 400, "error_code": "balance_insufficient",
+                "retry_after_s": 7, "times": 1})  # fmt: skip
+    status, body, headers = psp.api_a.call("POST", "/v1/refunds", {"payment_intent": intent}, idem="R01")
+    assert (status, body["error"]["code"], headers["Retry-After"]) == (400, "balance_insufficient", "7")
+    assert psp.api_a.call("POST", "/v1/refunds", {"payment_intent": intent}, idem="R01")[1]["status"] == "succeeded"
+    assert sums(psp, "refunded") == (2599,)
+
+
+def test_in_the_console(psp, hook):
+    intent, _ = hold(psp)
+    assert psp.console(account=psp.a, order=ORDER, do="capture", amount=2000)["amount_received"] == 2000
+    refund = psp.console(account=psp.a, order=ORDER, do="refund", amount=300)
+    assert refund["metadata"] == {} and psp.requests(account=psp.a, operation="refund") == []
+    for wrong in ({"do": "capture"}, {"do": "refund", "amount": 1701}, {"do": "refund", "amount": 0}, {"do": "dance"},
+                  {"do": "cancel"}, {"do": "refund", "amount": 1, "x": 1}):  # fmt: skip
+        with pytest.raises(RuntimeError):
+            psp.console(account=psp.a, order=ORDER, **wrong)
+    assert psp.console(account=psp.a, order=ORDER, do="refund")["amount"] == 1700
+    assert sums(psp, "charged", "refunded", "released") == (2000, 2000, 599)
+    assert psp.drain(psp.a)
+    made = [e["data"]["object"] for e in hook.events("refund.created")]
+    assert sorted(r["amount"] for r in made if r["balance_transaction"]) == [300, 1700]
+    assert hook.events("charge.captured")[0]["request"] == {"id": None, "idempotency_key": None}
+
+
+@pytest.mark.parametrize("end,withdrawn,names", [
+    ("won", 0, ["created", "funds_withdrawn", "updated", "funds_reinstated", "closed"]),
+    ("lost", 1000, ["created", "funds_withdrawn", "updated", "closed"]),
+])  # fmt: skip
+def test_a_dispute_is_withdrawn_and_comes_back_when_won(psp, hook, end, withdrawn, names):
+    intent = psp.api_a.pay()[1]["id"]
+    dispute = psp.dispute(account=psp.a, order=ORDER, amount=1000, reason="product_not_received")
+    assert (dispute["status"], dispute["metadata"], dispute["amount"]) == ("needs_response", {}, 1000)
+    assert sums(psp, "charged", "withdrawn") == (2599, 1000)
+    refused = psp.api_a.call("POST", "/v1/refunds", {"payment_intent": intent, "amount": "100"}, idem="R01")
+    assert (refused[0], refused[1]["error"]["code"]) == (400, "charge_disputed")
+    psp.advance(account=psp.a, dispute=dispute["id"], to="under_review")
+    closed = psp.advance(account=psp.a, dispute=dispute["id"], to=end)
+    assert psp.api_a.call("GET", f"/v1/disputes/{dispute['id']}")[1] == closed
+    assert psp.api_a.call("GET", "/v1/disputes", {"payment_intent": intent})[1]["data"] == [closed]
+    assert sum(t["amount"] for t in closed["balance_transactions"]) == -withdrawn
+    assert sums(psp, "charged", "withdrawn", "refunded") == (2599, withdrawn, 0)
+    (row,) = [r for r in psp.objects(account=psp.a) if r["object"] == dispute["id"]]
+    assert (row["withdrawn_minor"], row["withdrawals"]) == (withdrawn, 1)
+    with pytest.raises(RuntimeError):
+        psp.advance(account=psp.a, dispute=dispute["id"], to="won")
+    assert psp.drain(psp.a)
+    told = [e["type"].removeprefix("charge.dispute.") for e in hook.events() if e["type"].startswith("charge.dispute.")]
+    assert sorted(told) == sorted(names)
+    assert psp.api_a.call("POST", "/v1/refunds", {"payment_intent": intent, "amount": "100"}, idem="R02")[0] == (
+        200 if end == "won" else 400)  # fmt: skip
+
+
+def test_an_inquiry_moves_no_money_until_it_escalates(psp, hook):
+    psp.api_a.pay()
+    asked = psp.dispute(account=psp.a, order=ORDER, inquiry=True)
+    assert (asked["status"], asked["balance_transactions"], sums(psp, "withdrawn")) == ("warning_needs_response", [], (0,))
+    assert psp.advance(account=psp.a, dispute=asked["id"], to="under_review")["status"] == "warning_under_review"
+    assert psp.advance(account=psp.a, dispute=asked["id"], to="closed")["status"] == "warning_closed"
+    again = psp.dispute(account=psp.a, order=ORDER, inquiry=True)
+    with pytest.raises(RuntimeError):
+        psp.advance(account=psp.a, dispute=again["id"], to="won")
+    assert psp.advance(account=psp.a, dispute=again["id"], to="escalated")["status"] == "needs_response"
+    assert sums(psp, "withdrawn") == (2599,)
+    with pytest.raises(RuntimeError):
+        psp.dispute(account=psp.a, order=ORDER, amount=2600)
+    assert psp.drain(psp.a) and len(hook.events("charge.dispute.funds_withdrawn")) == 1
+
+
+@pytest.mark.parametrize("sample,kind", [
+    ("payment_partially_captured", "payment_intent.succeeded"), ("refund_failed", "refund.failed"),
+    ("charge_refund_updated", "charge.refund.updated"), ("dispute_opened", "charge.dispute.created"),
+    ("dispute_funds_withdrawn", "charge.dispute.funds_withdrawn"), ("dispute_won", "charge.dispute.closed"),
+])  # fmt: skip
+def test_events_of_money_that_goes_back_have_the_samples_fields(psp, hook, sample, kind):
+    hold(psp)
+    psp.console(account=psp.a, order=ORDER, do="capture", amount=2000)
+    refund = psp.console(account=psp.a, order=ORDER, do="refund", amount=500)
+    psp.advance(account=psp.a, refund=refund["id"], to="failed")
+    dispute = psp.dispute(account=psp.a, order=ORDER)
+    psp.advance(account=psp.a, dispute=dispute["id"], to="won")
+    assert psp.drain(psp.a)
+    wanted = json.loads((SAMPLES / f"{sample}.json").read_text())["body"]["data"]["object"]
+    got = hook.events(kind)[0]["data"]["object"]
+    assert got["object"] == wanted["object"] and set(wanted) - set(got) == set()
+
+
+def test_currencies_of_captures_and_refunds(psp):
+    for currency, amount, minor in (("jpy", 1000, 1000), ("kwd", 5120, 5120), ("isk", 120000, 1200)):
+        order = f"{ORDER}-{currency}"
+        _, body, _ = psp.api_a.pay(idem=order, amount=str(amount), currency=currency, capture_method="manual")
+        path = f"/v1/payment_intents/{body['id']}/capture"
+        if currency != "jpy":
+            assert psp.api_a.call("POST", path, {"amount_to_capture": str(amount - 1)}, idem=order + "X")[0] == 400
+        psp.api_a.call("POST", path, {"amount_to_capture": str(amount)}, idem=order + "C")
+        psp.api_a.call("POST", "/v1/refunds", {"payment_intent": body["id"]}, idem=order + "R")
+        (total,) = psp.totals(account=psp.a, order=order)
+        assert (total["charged_minor"], total["refunded_minor"]) == (minor, minor)
 
 
 # ---- faults of requests: what the client sees and what the ledger says

@@ -56,12 +56,101 @@ def test_a_charge_its_answer_again_and_a_refund(world, psp):
     assert (total["charges"], total["charged_minor"], total["refunded_minor"]) == (1, 2599, 1000)
 
 
-def test_capture_and_cancel(psp):
-    held = charge(psp, f"LIB-{new_payment_id()}", capture_method="manual")
-    assert held.status == "requires_capture"
-    assert psp.v1.payment_intents.capture(held.id, {"amount_to_capture": 2000}).amount_received == 2000
-    other = charge(psp, f"LIB-{new_payment_id()}", capture_method="manual")
-    assert psp.v1.payment_intents.cancel(other.id, {"cancellation_reason": "abandoned"}).status == "canceled"
+def held(psp, **more):
+    order = f"LIB-{new_payment_id()}"
+    intent = charge(psp, order, capture_method="manual", **more)
+    assert (intent.status, intent.amount_capturable, intent.amount_received) == ("requires_capture", 2599, 0)
+    return order, intent
+
+
+def total_of(world, order):
+    (total,) = world.psp.totals(order=order)
+    return {name.removesuffix("_minor"): total[name] for name in total if name.endswith("_minor") and total[name]}
+
+
+def test_captures(world, psp):
+    order, intent = held(psp)
+    number = f"{order}-C1"
+    params = {"amount_to_capture": 2000, "metadata": {"capture_ref": number}}
+    captured = psp.v1.payment_intents.capture(intent.id, params, {"idempotency_key": number})
+    assert (captured.status, captured.amount_received, captured.amount_capturable) == ("succeeded", 2000, 0)
+    assert captured.metadata["order_id"] == order and captured.metadata["capture_ref"] == number
+    again = psp.v1.payment_intents.capture(intent.id, params, {"idempotency_key": number})
+    assert again.last_response.headers["Idempotent-Replayed"] == "true"
+    with pytest.raises(stripe.InvalidRequestError) as twice:
+        psp.v1.payment_intents.capture(intent.id, {"amount_to_capture": 1}, {"idempotency_key": f"{order}-C2"})
+    assert twice.value.code == "payment_intent_unexpected_state"
+    assert twice.value.error.payment_intent.metadata["capture_ref"] == number
+    found = psp.v1.payment_intents.retrieve(intent.id, {"expand": ["latest_charge"]}).latest_charge
+    assert (found.captured, found.amount_captured, found.amount_refunded) == (True, 2000, 599)
+    whole, full = held(psp)
+    assert psp.v1.payment_intents.capture(full.id).amount_received == 2599
+    assert total_of(world, order) == {"authorized": 2599, "charged": 2000, "released": 599}
+    assert total_of(world, whole) == {"authorized": 2599, "charged": 2599}
+
+
+def test_cancel_is_a_void_and_a_paid_one_refuses_it(world, psp):
+    order, intent = held(psp)
+    assert psp.v1.payment_intents.cancel(intent.id, {"cancellation_reason": "abandoned"}).status == "canceled"
+    assert total_of(world, order) == {"authorized": 2599, "released": 2599}
+    paid = charge(psp, f"LIB-{new_payment_id()}")
+    with pytest.raises(stripe.InvalidRequestError) as refused:
+        psp.v1.payment_intents.cancel(paid.id)
+    assert refused.value.code == "payment_intent_unexpected_state"
+
+
+def refund_of(psp, intent, number, amount):
+    params = {"payment_intent": intent.id, "amount": amount, "metadata": {"refund_ref": number}}
+    return psp.v1.refunds.create(params, {"idempotency_key": number})
+
+
+def test_refunds_of_a_capture_in_every_way_they_go(world, psp):
+    order, intent = held(psp)
+    psp.v1.payment_intents.capture(intent.id, {"amount_to_capture": 2000})
+    (release,) = psp.v1.refunds.list({"payment_intent": intent.id}).data
+    assert (release.amount, release.status, release.balance_transaction) == (599, "succeeded", None)
+    first = refund_of(psp, intent, f"{order}-R1", 700)
+    assert first.status == "succeeded" and first.balance_transaction
+    assert refund_of(psp, intent, f"{order}-R1", 700).id == first.id
+    world.psp.script({"order": f"{order}-R2", "operation": "refund", "do": "pending", "times": 1},
+                     {"order": f"{order}-R3", "operation": "refund", "do": "fail", "times": 1},
+                     {"order": f"{order}-R4", "operation": "refund", "do": "answer_5xx_after_charge", "status": 503, "times": 1},
+                     {"order": f"{order}-R5", "operation": "refund", "do": "refuse", "status": 429, "times": 1})  # fmt: skip
+    pending = refund_of(psp, intent, f"{order}-R2", 300)
+    assert pending.status == "pending" and total_of(world, order)["refunded"] == 700
+    world.psp.advance(account=ACCOUNT_A, refund=f"{order}-R2", to="succeeded")
+    assert psp.v1.refunds.retrieve(pending.id).status == "succeeded"
+    assert refund_of(psp, intent, f"{order}-R3", 100).failure_reason
+    with pytest.raises(stripe.APIError):
+        refund_of(psp, intent, f"{order}-R4", 200)
+    assert refund_of(psp, intent, f"{order}-R4", 200).last_response.headers["Idempotent-Replayed"] == "true"
+    with pytest.raises(stripe.RateLimitError):
+        refund_of(psp, intent, f"{order}-R5", 800)
+    assert total_of(world, order)["refunded"] == 1200
+    assert refund_of(psp, intent, f"{order}-R5", 800).status == "succeeded"
+    with pytest.raises(stripe.InvalidRequestError) as nothing_left:
+        refund_of(psp, intent, f"{order}-R6", 1)
+    assert nothing_left.value.code == "charge_already_refunded"
+    world.psp.advance(account=ACCOUNT_A, refund=f"{order}-R1", to="failed")
+    assert psp.v1.refunds.retrieve(first.id).status == "failed"
+    assert total_of(world, order) == {"authorized": 2599, "charged": 2000, "released": 599, "refunded": 1300}
+    listed = psp.v1.refunds.list({"payment_intent": intent.id, "limit": 3})
+    assert (len(listed.data), listed.has_more) == (3, True)
+    assert len(list(psp.v1.refunds.list({"payment_intent": intent.id, "limit": 100}).data)) == 6
+
+
+def test_disputes(world, psp):
+    order = f"LIB-{new_payment_id()}"
+    intent = charge(psp, order)
+    opened = world.psp.dispute(account=ACCOUNT_A, order=order, amount=1000)
+    found = psp.v1.disputes.retrieve(opened["id"])
+    assert (found.object, found.status, found.amount, found.payment_intent) == ("dispute", "needs_response", 1000, intent.id)
+    with pytest.raises(stripe.InvalidRequestError) as disputed:
+        refund_of(psp, intent, f"{order}-R1", 100)
+    assert disputed.value.code == "charge_disputed"
+    world.psp.advance(account=ACCOUNT_A, dispute=opened["id"], to="won")
+    assert [d.status for d in psp.v1.disputes.list({"payment_intent": intent.id}).data] == ["won"]
+    assert total_of(world, order) == {"charged": 2599}
 
 
 def test_errors_are_the_ones_that_the_library_knows(world, psp):
@@ -96,23 +185,28 @@ def test_errors_are_the_ones_that_the_library_knows(world, psp):
 
 
 def test_the_simulators_callbacks_are_verified_by_the_library(world, psp, receiver):
-    order = f"LIB-{new_payment_id()}"
     account = account_of(world, ACCOUNT_A)
     world.psp.put_account({**account, "callback_url": receiver.url})
     try:
-        charge(psp, order)
-        wait_for("callbacks", lambda: any(order.encode() in t[2] for t in receiver.taken))
+        order, intent = held(psp)
+        psp.v1.payment_intents.capture(intent.id, {"amount_to_capture": 2000})
+        refund_of(psp, intent, f"{order}-R1", 500)
+        world.psp.advance(account=ACCOUNT_A, refund=f"{order}-R1", to="failed")
+        opened = world.psp.dispute(account=ACCOUNT_A, order=order)
+        world.psp.advance(account=ACCOUNT_A, dispute=opened["id"], to="won")
         world.psp.drain(order=order)
-        taken = [t for t in receiver.taken if order.encode() in t[2]]
+        taken = [t for t in receiver.taken if intent.id.encode() in t[2]]
         for _, headers, body in taken:
             signature = dict(headers)["Stripe-Signature"]
             event = stripe.Webhook.construct_event(body, signature, account["webhook_secret"])
-            assert event.object == "event" and event.data.object.object in ("payment_intent", "charge")
+            assert event.object == "event" and event.data.object.object in ("payment_intent", "charge", "refund", "dispute")
             for wrong_body, wrong_secret in ((body + b" ", account["webhook_secret"]), (body, "whsec_other")):
                 with pytest.raises(stripe.SignatureVerificationError):
                     stripe.Webhook.construct_event(wrong_body, signature, wrong_secret)
         kinds = {json.loads(t[2])["type"] for t in taken}
-        assert "payment_intent.succeeded" in kinds
+        assert {"payment_intent.amount_capturable_updated", "payment_intent.succeeded", "charge.captured", "charge.refunded",
+                "refund.created", "refund.failed", "charge.dispute.created", "charge.dispute.funds_withdrawn",
+                "charge.dispute.funds_reinstated", "charge.dispute.closed"} <= kinds  # fmt: skip
         before = len(receiver.taken)
         for how in ("unsigned", "signature", "secret", "stale"):
             world.psp.callback(account=ACCOUNT_A, order=order, type="payment_intent.succeeded", forge=how)

@@ -520,7 +520,7 @@ class Stack:
         return [*self._audit_money(), *self._audit_events(), *self._audit_ids()]
 
     def _audit_money(self):
-        rows = self.sql("SELECT attempt_id, captured_minor, refunded_minor, currency FROM payment_amount")
+        rows = self.sql("SELECT attempt_id, captured_minor, refunded_minor, withdrawn_minor FROM payment_amount")
         booked = {r["attempt_id"]: r for r in rows}
         held = {t["order"]: t for t in self.psp.totals()}
         for order in sorted(set(booked) | set(held), key=str):
@@ -529,10 +529,12 @@ class Stack:
                 if theirs["charges"]:
                     yield f"{order}: the PSP took {theirs['charged_minor']}, the database has no such attempt"
                 continue
-            theirs = theirs or {"charges": 0, "charged_minor": 0, "refunded_minor": 0, "currency": ours["currency"]}
+            theirs = theirs or {"charges": 0, "charged_minor": 0, "refunded_minor": 0, "withdrawn_minor": 0}
             if theirs["charges"] > 1:
                 yield f"{order}: charged {theirs['charges']} times"
-            for name, mine in (("charged_minor", ours["captured_minor"]), ("refunded_minor", ours["refunded_minor"])):
+            for name, column in (("charged_minor", "captured_minor"), ("refunded_minor", "refunded_minor"),
+                                 ("withdrawn_minor", "withdrawn_minor")):  # fmt: skip
+                mine = ours[column]
                 if theirs[name] != mine:
                     yield f"{order}: {name} is {theirs[name]} at the PSP and {mine} in the database"
         charged = {}
