@@ -43,11 +43,15 @@ static const struct pay_column close_columns[] = {
     {PAY_COLUMN_INT4, GATE(sends), NULL},
 };
 
-/* The statement of data-model.md, "The gate of money actions". */
+/* The statement of data-model.md, "The gate of money actions". The request is kept by the same one:
+ * who dies behind the gate leaves what a replay needs, or has not passed. */
 static const struct pay_pg_stmt pass_gate = {
     .name = "gate_pass",
     .sql = "UPDATE payfact.psp_request SET sending_at = now(), last_send_at = now(), sent_by = $3,"
-           " sends = sends + 1 WHERE job_id = $1 AND digest = $2 AND sending_at IS NULL"
+           " sends = sends + 1, endpoint = $4, request = $5, request_key_id = $6, replay_until ="
+           " CASE WHEN $5::bytea IS NOT NULL THEN"
+           " least(now() + $7 * interval '1 microsecond', $8::timestamptz) END"
+           " WHERE job_id = $1 AND digest = $2 AND sending_at IS NULL"
            " AND closed_at IS NULL AND now() < not_after RETURNING sends",
 };
 
@@ -76,12 +80,6 @@ static const struct pay_pg_stmt replay_gate = {
     .sql = "UPDATE payfact.psp_request SET sends = sends + 1, last_send_at = now()"
            " WHERE job_id = $1 AND sending_at IS NOT NULL AND request IS NOT NULL"
            " AND closed_at IS NULL AND now() < replay_until RETURNING sends",
-};
-
-static const struct pay_pg_stmt save_request = {
-    .name = "gate_save_request",
-    .sql = "UPDATE payfact.psp_request SET endpoint = $3, request = $4, request_key_id = $5,"
-           " replay_until = $6 WHERE job_id = $1 AND sent_by = $2 AND finished_at IS NULL",
 };
 
 /* One statement, so that a replay comes before it (then the sends differ) or not at all. */
@@ -137,14 +135,34 @@ static enum pay_status exec_one(struct pay_store *store, const struct pay_pg_stm
     return status;
 }
 
+static void add_request(struct pay_pg_params *params, const struct pay_store_gate_request *request)
+{
+    pay_pg_add_text(params, request->endpoint);
+    if (request->sealed.ptr == NULL) {
+        pay_pg_add_null(params, PAY_PG_BYTEA);
+        pay_pg_add_null(params, PAY_PG_TEXT);
+    } else {
+        pay_pg_add_bytea(params, request->sealed);
+        pay_pg_add_text(params, request->key_id);
+    }
+    pay_pg_add_int8(params, request->replay_lifetime_us);
+    if (request->expires_at_us == 0) {
+        pay_pg_add_null(params, PAY_PG_TIMESTAMPTZ);
+    } else {
+        pay_pg_add_timestamptz(params, request->expires_at_us);
+    }
+}
+
 enum pay_status pay_store_gate_pass(struct pay_store *store, struct pay_str job_id,
-                                    struct pay_bytes digest, struct pay_str me, int *ret_send_no,
+                                    struct pay_bytes digest,
+                                    const struct pay_store_gate_request *request, int *ret_send_no,
                                     struct pay_err *err)
 {
     struct pay_pg_params *params = pay_store_params(store);
     pay_pg_add_text(params, job_id);
     pay_pg_add_bytea(params, digest);
-    pay_pg_add_text(params, me);
+    pay_pg_add_text(params, request->me);
+    add_request(params, request);
     return exec_send(store, &pass_gate, ret_send_no, err);
 }
 
@@ -217,24 +235,6 @@ enum pay_status pay_store_gate_end_replay(struct pay_store *store, struct pay_st
     pay_pg_add_text(params, me);
     pay_pg_add_int4(params, send_no);
     return exec_one(store, &end_replay, ret_only_send, err);
-}
-
-enum pay_status pay_store_gate_save_request(struct pay_store *store,
-                                            const struct pay_store_gate_request *request,
-                                            bool *ret_saved, struct pay_err *err)
-{
-    struct pay_pg_params *params = pay_store_params(store);
-    pay_pg_add_text(params, request->job_id);
-    pay_pg_add_text(params, request->me);
-    pay_pg_add_text(params, request->endpoint);
-    pay_pg_add_bytea(params, request->sealed);
-    pay_pg_add_text(params, request->key_id);
-    if (request->replay_until_us == 0) {
-        pay_pg_add_null(params, PAY_PG_TIMESTAMPTZ);
-    } else {
-        pay_pg_add_timestamptz(params, request->replay_until_us);
-    }
-    return exec_one(store, &save_request, ret_saved, err);
 }
 
 enum pay_status pay_store_gate_finish(struct pay_store *store, struct pay_str job_id,

@@ -60,13 +60,22 @@ struct pay_store_gate_state {
     struct pay_str outcome_key_id;
 };
 
+/** The request as it will be sent, without credentials, sealed, for IDEMPOTENT_REPLAY. */
+struct pay_store_gate_request {
+    struct pay_str me; /**< Name of who sends, unique. */
+    struct pay_str endpoint;
+    struct pay_bytes sealed; /**< ptr NULL: it cannot be kept, so there is no replay of it. */
+    struct pay_str key_id;
+    int64_t replay_lifetime_us; /**< From the pass on, by the database's clock. */
+    int64_t expires_at_us;      /**< No replay after it; 0: none. */
+};
 /**
- * @brief Pass the gate: before the first byte of a money call.
- * @param me name of this process, unique. @param ret_send_no number of the send (from 1); 0: not
- * passed, never send.
+ * @brief Pass the gate and keep the request: before the first byte of a money call.
+ * @param ret_send_no number of the send (from 1); 0: not passed, never send.
  */
 PAY_MUST_CHECK enum pay_status pay_store_gate_pass(struct pay_store *store, struct pay_str job_id,
-                                                   struct pay_bytes digest, struct pay_str me,
+                                                   struct pay_bytes digest,
+                                                   const struct pay_store_gate_request *request,
                                                    int *ret_send_no, struct pay_err *err);
 /** @param digest absent: whose bytes it was does not matter (same_digest is then false). */
 PAY_MUST_CHECK enum pay_status pay_store_gate_read(struct pay_store *store, struct pay_str job_id,
@@ -92,19 +101,6 @@ PAY_MUST_CHECK enum pay_status pay_store_gate_end_replay(struct pay_store *store
                                                          int send_no, bool *ret_only_send,
                                                          struct pay_err *err);
 
-/** The request as it is sent, without credentials, sealed, for IDEMPOTENT_REPLAY. */
-struct pay_store_gate_request {
-    struct pay_str job_id;
-    struct pay_str me;
-    struct pay_str endpoint;
-    struct pay_bytes sealed;
-    struct pay_str key_id;
-    int64_t replay_until_us;
-};
-/** @brief Keep the request, before it is sent. @param ret_saved false: the gate is not ours. */
-PAY_MUST_CHECK enum pay_status
-pay_store_gate_save_request(struct pay_store *store, const struct pay_store_gate_request *request,
-                            bool *ret_saved, struct pay_err *err);
 /** @brief Keep the outcome of a send, once. @param ret_saved false: an outcome is there already. */
 PAY_MUST_CHECK enum pay_status pay_store_gate_finish(struct pay_store *store, struct pay_str job_id,
                                                      struct pay_bytes sealed, struct pay_str key_id,

@@ -3,9 +3,10 @@
  * Money calls: at most one send per pass of the gate, ever (data model, "The gate of money
  * actions").
  *
- *   pass -> [save request] -> send -> certainly not sent: free the gate, try again within the
- * budget
- *                                  -> anything else: read, store the outcome, produce it
+ *   seal the request -> pass, which keeps it -> send -> certainly not sent: free the gate, try
+ * again within the budget
+ *                                                    -> anything else: read, store the outcome,
+ * produce it
  *   not passed -> by what is stored: finished, sending, closed or late, missing
  */
 #include "services/ingest/psp_worker.h"
@@ -35,6 +36,7 @@ enum gate_answer { GATE_PASSED, GATE_REFUSED, GATE_NOT_OURS, GATE_AWAY };
 struct gate_try {
     char token[TOKEN_SIZE];
     uint8_t digest[PAY_SHA256_BYTES];
+    struct pay_store_gate_request request; /* What the pass keeps; bytes in the worker's arena. */
     int send_no;
     int tries; /* Tries of this job that certainly did not leave. */
 };
@@ -104,9 +106,9 @@ static enum gate_answer pass(struct pay_psp_worker *worker, const struct pay_psp
             return GATE_AWAY;
         }
         gate->send_no = 0;
-        const enum pay_status status =
-            pay_store_gate_pass(worker->store, work->job.job_id, digest_of(gate),
-                                pay_str_of(gate->token), &gate->send_no, err);
+        gate->request.me = pay_str_of(gate->token);
+        const enum pay_status status = pay_store_gate_pass(
+            worker->store, work->job.job_id, digest_of(gate), &gate->request, &gate->send_no, err);
         if (status == PAY_OK) {
             return gate->send_no > 0 ? GATE_PASSED : GATE_REFUSED;
         }
@@ -119,40 +121,32 @@ static enum gate_answer pass(struct pay_psp_worker *worker, const struct pay_psp
 
 /* For an idempotent replay; without credentials. A request that cannot be kept is still sent: only
  * the replay is lost, and a query by reference or search remains. */
-static void save_request(struct pay_psp_worker *worker, const struct pay_psp_work *work,
-                         const struct pay_psp_request *request, const struct gate_try *gate)
+static void seal_request(struct pay_psp_worker *worker, const struct pay_psp_work *work,
+                         const struct pay_psp_request *request, struct gate_try *gate)
 {
     struct pay_err err = {.status = PAY_OK};
     struct pay_buf text = pay_buf_make(REQUEST_BYTES_MAX);
-    struct pay_sealed sealed;
+    struct pay_sealed sealed = {.ciphertext = {NULL, 0}};
     pay_psp_request_write(request, &text);
     const struct pay_str bound_to =
         pay_arena_printf(worker->arena, "request/%s", work->job.job_id.ptr);
-    int64_t until_us = pay_clock_wall_us() + work->account->adapter->replay_lifetime_us;
-    if (work->job.expires_at_us != 0 && work->job.expires_at_us < until_us) {
-        until_us = work->job.expires_at_us;
-    }
     enum pay_status status = text.failed || bound_to.ptr == NULL ? PAY_RETRY : PAY_OK;
     if (status == PAY_OK) {
         status = pay_keys_seal(worker->ingest->keys, bound_to, pay_buf_bytes(&text), worker->arena,
                                &sealed, &err);
     }
-    bool saved = false;
-    if (status == PAY_OK) {
-        const struct pay_store_gate_request row = {
-            .job_id = work->job.job_id,
-            .me = pay_str_of(gate->token),
-            .endpoint = pay_str_of(work->account->psp.endpoint),
-            .sealed = sealed.ciphertext,
-            .key_id = sealed.key_id,
-            .replay_until_us = until_us,
-        };
-        status = pay_store_gate_save_request(worker->store, &row, &saved, &err);
-    }
-    if (!saved) {
+    if (status != PAY_OK) {
+        sealed.ciphertext = (struct pay_bytes){NULL, 0};
         pay_log(PAY_LOG_WARN, "request_not_kept", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_STR("class", pay_status_name(status)));
     }
+    gate->request = (struct pay_store_gate_request){
+        .endpoint = pay_str_of(work->account->psp.endpoint),
+        .sealed = sealed.ciphertext,
+        .key_id = sealed.key_id,
+        .replay_lifetime_us = work->account->adapter->replay_lifetime_us,
+        .expires_at_us = work->job.expires_at_us,
+    };
     pay_buf_free(&text);
 }
 
@@ -321,7 +315,6 @@ static void send_passed(struct pay_psp_worker *worker, const struct pay_psp_work
 {
     struct pay_err err = {.status = PAY_OK};
     PAY_FAULT("after_gate_before_send");
-    save_request(worker, work, request, gate);
     if (announce(worker, work, gate, &err) != PAY_OK) { /* The answer says it too. */
         pay_log(PAY_LOG_WARN, "submitted_not_produced", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_ERR(&err));
@@ -450,6 +443,9 @@ enum pay_status pay_psp_money(struct pay_psp_worker *worker, struct pay_psp_work
         return not_passed(worker, work, &gate, PAY_FAILURE_INVALID_REQUEST, err);
     }
     bool again = status == PAY_OK;
+    if (again) {
+        seal_request(worker, work, &request, &gate);
+    }
     while (again) {
         const enum gate_answer answer = pass(worker, work, &gate, err);
         again = false;
