@@ -71,7 +71,7 @@ READERS = (("commands", "ingest-relay", "relay"), ("inputs", "processor", "proce
 # What payfactctl is asked. {words} are filled by the caller.
 CTL = {
     "migrate": ["migrate"],
-    "topics": ["topics", "--partitions", "{partitions}", "--replication", "1"],
+    "topics": ["topics", "--partitions", "{partitions}", "--replication", "{replication}"],
     "explain": ["explain", "{payment_id}", "--json"],
     "explain_text": ["explain", "{payment_id}"],
     "send": ["send", "{kind}", "--caller", "{caller}", "--key", "{key_id}", "--key-file", "{key_file}",
@@ -224,7 +224,7 @@ class Stack:
         self._write_accounts()
         self._start_roles()
         if self.broker_kind != "mock":
-            self.ctl("topics", partitions=self.partitions)
+            self._make_topics()
         self.upstream = Upstream(self.brokers, self.topic_name("commands"), self.signers[CALLER], CALLER)
 
     def __exit__(self, kind, error, trace):
@@ -261,6 +261,9 @@ class Stack:
         self._undo.append(lambda: self.servers.admin(f"DROP DATABASE {self.database} WITH (FORCE)"))
         self.brokers = "127.0.0.1:1"  # payfactctl migrate needs no broker, but its table may ask for one
         self.ctl("migrate")
+
+    def _make_topics(self):
+        self.ctl("topics", partitions=self.partitions, replication=self.servers.kafka_replication)
 
     def _start_roles(self):
         """A login per service with that service's rights and no others."""
@@ -474,11 +477,13 @@ class Stack:
                 result[key] = self._groups[key].lag()
         return result
 
-    def idle(self, limit_s=60):
-        """Wait until nothing is on its way: callbacks given, topics read, outbox empty, twice the same."""
+    def idle(self, limit_s=60, each=lambda: None):
+        """Wait until nothing is on its way: callbacks given, topics read, outbox empty, twice the same. each() is called
+        before every look."""
         seen = []
 
         def quiet():
+            each()
             given = self.psp.drain(timeout_ms=1000)
             lag = self.lag()
             waits = self.sql("SELECT count(*) AS n FROM payment_outbox")[0]["n"]

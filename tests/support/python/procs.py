@@ -13,6 +13,8 @@ import time
 SCALE = float(os.environ.get("PAY_TEST_TIME_SCALE", "1"))  # a slow machine multiplies every deadline
 STOP_S = 30
 PR_SET_PDEATHSIG = 1
+# Two runs beside each other ask for their ports in different ranges: PAY_TEST_PORTS="LOW-HIGH".
+PORT_LOW, PORT_HIGH = map(int, os.environ.get("PAY_TEST_PORTS", "10000-32000").split("-"))
 _libc = ctypes.CDLL(None, use_errno=True)
 _given = set()
 
@@ -30,7 +32,7 @@ def free_port(count=1):
     """A port of loopback (the first of `count` in a row) that is free now and was not given to anybody in this
     process. Below the ports that the kernel gives to outgoing connections: one of those may take any other first."""
     while True:
-        ports = range(first := random.randrange(10000, 32000), first + count)
+        ports = range(first := random.randrange(PORT_LOW, PORT_HIGH), first + count)
         if not _given.intersection(ports) and all(_is_free(port) for port in ports):
             _given.update(ports)
             return first
@@ -86,6 +88,18 @@ class Process:
         """The status with which it ended though nobody stopped it; None: nothing of the kind."""
         code = self._popen.poll() if self._popen else None
         return None if self._was_killed or code == 0 else code
+
+    def exit_status(self):
+        return self._popen.poll() if self._popen else None
+
+    def ended_by_itself(self):
+        """The status, 0 too, with which it ended though nobody asked or killed it; None: nothing of the kind, or seen."""
+        code = self.exit_status()
+        return None if code is None or self._was_killed or self._was_asked else code
+
+    def was_seen(self):
+        """Its end is known: ended_by_itself() and fell() say no more of it."""
+        self._was_killed = True
 
     def signal(self, number):
         if self.alive():

@@ -68,10 +68,18 @@ class Postgres:
     def __init__(self, directory):
         self.directory, self.port = directory, free_port()
 
-    def start(self):
-        script("pg.sh", "start", self.directory, self.port, PG_CONF="fsync = off")
+    def start(self, **env):
+        """Also after crash() and halt(). env: of the server's processes."""
+        script("pg.sh", "start", self.directory, self.port, PG_CONF="fsync = off", **env)
         self.conninfo = f"host=127.0.0.1 port={self.port} user=postgres dbname=postgres"
         return self
+
+    def crash(self):
+        """No checkpoint, nobody is asked: what was not committed is gone."""
+        script("pg.sh", "crash", self.directory)
+
+    def halt(self):
+        script("pg.sh", "stop", self.directory)
 
     def stop(self):
         script("pg.sh", "wipe", self.directory)
@@ -79,6 +87,7 @@ class Postgres:
 
 class ApacheKafka:
     kind = "apache"
+    replication = 1
 
     def __init__(self, directory):
         self.directory, self.port = directory, free_port(2)  # the controller listens on the next one
@@ -89,8 +98,39 @@ class ApacheKafka:
         self.brokers = f"127.0.0.1:{self.port}"
         return self
 
+    def crash(self):
+        script("kafka-single.sh", "kill", self.directory)
+
+    def halt(self):
+        script("kafka-single.sh", "stop", self.directory)
+
     def stop(self):
         script("kafka-single.sh", "wipe", self.directory)
+
+
+class KafkaCluster:
+    """Three nodes, each record on all of them, acknowledged by two."""
+
+    kind = "apache"
+    replication = 3
+
+    def __init__(self, directory):
+        self.directory, self.base = directory, free_port(6) - 1
+
+    def start(self):
+        script("kafka-fetch.sh")
+        script("kafka-cluster3.sh", "start", self.directory, self.base)
+        self.brokers = ",".join(f"127.0.0.1:{self.base + node}" for node in (1, 2, 3))
+        return self
+
+    def crash(self, node):
+        script("kafka-cluster3.sh", "kill-node", self.directory, self.base, node)
+
+    def restart(self, node):
+        script("kafka-cluster3.sh", "start-node", self.directory, self.base, node)
+
+    def stop(self):
+        script("kafka-cluster3.sh", "wipe", self.directory, self.base)
 
 
 class MockBroker:
@@ -143,6 +183,8 @@ class Redis:
 
 class Servers:
     """What many tests share: one PostgreSQL cluster and one Apache Kafka, each started at first need."""
+
+    kafka_replication = 1  # of the topics on it
 
     def __init__(self):
         self._work = None

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # One Kafka broker (KRaft, combined roles) from Maven jars.
-# usage: kafka-single.sh start|stop|wipe DIR [PORT]
-#   start  in the background, returns when ready     stop  SIGTERM, waits     wipe  stop and remove DIR
+# usage: kafka-single.sh start|stop|kill|wipe DIR [PORT]
+#   start  in the background, returns when ready     stop  SIGTERM, waits     kill  SIGKILL     wipe  stop and remove DIR
 # PORT: 19092 (controller on PORT+1).
 # env: HOST (127.0.0.1), HEAP (512m), LIBS (STACK_CACHE/kafka/libs), CONF (a file appended to server.properties)
 set -euo pipefail
@@ -10,7 +10,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 verb=${1:-}
 case $verb:${2:+dir} in
-  start:dir | stop:dir | wipe:dir) ;;
+  start:dir | stop:dir | kill:dir | wipe:dir) ;;
   *)
     sed -n '3,7s/^# \{0,1\}//p' "$0"
     exit 2
@@ -22,6 +22,10 @@ PORT=${3:-19092} HOST=${HOST:-127.0.0.1} LIBS=${LIBS:-$STACK_CACHE/kafka/libs}
 case $verb in
   stop)
     stop_pid "$D/pid" "$D/server.properties"
+    exit
+    ;;
+  kill)
+    stop_pid "$D/pid" "$D/server.properties" 10 KILL
     exit
     ;;
   wipe)

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # A PostgreSQL cluster of one's own, beside whatever the machine runs. Loopback and a unix socket in DIR, trust
 # authentication: for tests only.
-# usage: pg.sh start|stop|wipe|check DIR [PORT]     start makes the cluster first; wipe stops it and removes DIR
+# usage: pg.sh start|stop|crash|wipe|check DIR [PORT]     start makes the cluster first; crash stops it without a
+#   checkpoint and without asking anybody; wipe stops it and removes DIR
 # DIR must be reachable for the user postgres when the caller is root ("check" says so); PORT: 25432.
 # env: PG_CONF (lines for postgresql.conf), PG_BIN (the newest of /usr/lib/postgresql/*/bin)
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 usage() {
-  sed -n '3,8s/^# \{0,1\}//p' "$0"
+  sed -n '3,9s/^# \{0,1\}//p' "$0"
   exit 2
 }
 [ $# -ge 2 ] || usage
@@ -45,6 +46,7 @@ C
     as_pg "$BIN/pg_ctl" -D "$D/data" -l "$D/log" -o "-p $PORT" -w -s start
     ;;
   stop) as_pg "$BIN/pg_ctl" -D "$D/data" -m fast -w -s stop ;;
+  crash) as_pg "$BIN/pg_ctl" -D "$D/data" -m immediate -w -s stop ;;
   wipe)
     [ -d "$D" ] || exit 0
     [ -d "$D/data" ] || {

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The crash campaign: seeds over real PostgreSQL, Kafka and Redis, the PSP simulator and the four binaries.
+
+usage: campaign.py [--seeds N] [--first N] [--seed N [--repeat N]] [--workers N] [--keep DIR] [--list]
+  --seeds N    seeds FIRST to FIRST+N-1 (20)       --first N   where to begin (1)
+  --seed N     this one alone, its logs are kept   --repeat N  so often: the schedule repeats, the race does not
+  --workers N  at the same time, each with servers of its own (2)
+  --keep DIR   where logs are kept (build/test-logs/crash)
+  --list       only print the schedules
+
+One line a seed: verdict, time, world, faults, what became of the payments. A failed one says what differs, where its
+logs are, and how to run it again. Ends with 1 when one failed.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import queue
+import subprocess
+import sys
+import threading
+import time
+
+from schedule import schedule_of
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PORTS = (10000, 32000)
+
+
+class Worker:
+    """A worker process and the thread that feeds it."""
+
+    def __init__(self, number, of, options, seeds, say):
+        span = (PORTS[1] - PORTS[0]) // of
+        low = PORTS[0] + number * span
+        env = {**os.environ, "PAY_TEST_PORTS": f"{low}-{low + span - 100}"}
+        self.seeds, self.say, self.results = seeds, say, []
+        argv = [sys.executable, HERE / "worker.py", options.keep, *(["always"] if options.seed else [])]
+        self.process = subprocess.Popen(argv, env=env, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.thread = threading.Thread(target=self._feed, daemon=True)
+        self.thread.start()
+
+    def _feed(self):
+        while True:
+            try:
+                seed = self.seeds.get_nowait()
+            except queue.Empty:
+                break
+            result = self._ask(seed)
+            self.results.append(result)
+            self.say(result)
+        self.process.stdin.close()
+        self.process.wait()
+
+    def _ask(self, seed):
+        try:
+            print(seed, file=self.process.stdin, flush=True)
+            line = self.process.stdout.readline()
+            return json.loads(line)
+        except (OSError, ValueError) as error:
+            return {"seed": seed, "problems": [f"the worker has ended: {error}"], "hits": [], "ends": {}, "phases": {}}
+
+
+def seconds(result):
+    return sum(result["phases"].values())
+
+
+def line_of(result):
+    schedule = schedule_of(result["seed"])
+    verdict = "FAILED" if result["problems"] else "ok"
+    hits = set(result["hits"])
+    faults = [f"{f}{'' if f.kind != 'point' else ' (died)' if str(f) in hits else ' (not reached)'}" for f in schedule.faults]
+    ends = ", ".join(f"{n} {status}" for status, n in result["ends"].items())
+    return (f"seed {schedule.seed:4d}  {verdict:6s} {seconds(result):5.1f} s  {schedule.world()}; "
+            f"{len(faults)} faults: {'; '.join(faults)}; ends: {ends}")  # fmt: skip
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=int(os.environ.get("PAY_CRASH_SEEDS") or 20))
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("PAY_CRASH_SEED") or 0))
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--keep", default=str(ROOT / "build" / "test-logs" / "crash"))
+    parser.add_argument("--list", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    numbers = [options.seed] * options.repeat if options.seed else list(range(options.first, options.first + options.seeds))
+    if options.list:
+        for number in numbers:
+            print(schedule_of(number).text())
+        return 0
+    numbers.sort(key=lambda n: not schedule_of(n).cluster)  # one worker takes those with three brokers first
+    seeds = queue.SimpleQueue()
+    for number in numbers:
+        seeds.put(number)
+    lines = open(os.environ["PAY_CRASH_LINES"], "a") if os.environ.get("PAY_CRASH_LINES") else None  # noqa: SIM115
+    lock = threading.Lock()
+
+    def tell(*texts):
+        with lock:
+            for text in texts:
+                print(text, flush=True)
+                if lines:
+                    print(text, file=lines, flush=True)
+
+    def say(result):
+        again = f"logs: {options.keep}/seed-{result['seed']}; alone: ./scripts/test --label=crash --seed {result['seed']}"
+        indented = [f"           {text}" for text in (*result["problems"], again)] if result["problems"] else []
+        tell(line_of(result), *indented)
+
+    began = time.monotonic()
+    count = min(options.workers, len(numbers))
+    workers = [Worker(i, count, options, seeds, say) for i in range(count)]
+    for worker in workers:
+        worker.thread.join()
+    results = [r for w in workers for r in w.results]
+    failed = [r["seed"] for r in results if r["problems"]]
+    took = time.monotonic() - began
+    phases = {}
+    for result in results:
+        for phase, lasted in result["phases"].items():
+            phases[phase] = phases.get(phase, 0) + lasted / len(results)
+    tell(f"{len(results) - len(failed)} of {len(numbers)} seeds passed in {took:.0f} s; {sum(phases.values()):.1f} s a seed: "
+         + ", ".join(f"{phase} {lasted:.1f}" for phase, lasted in phases.items()))  # fmt: skip
+    if failed or len(results) != len(numbers):
+        tell(f"failed: {failed}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One seed from its schedule to its verdict: start the world, load and faults at once, heal, wait until every payment has
+come to its end, judge, stop everything in order."""
+
+import shutil
+import time
+
+import judge
+from faults import Actor
+from load import Load
+from payfact_stack import ACCOUNT_B, Stack
+from procs import free_port, wait_for
+from schedule import MEMBERS, SERVICES, base_of
+
+START_S, SETTLE_S = 60, 90
+
+# Patience of seconds where production has minutes, so that a seed ends soon.
+SETTINGS = {
+    "webhook": {},
+    "relay": {"SESSION_TIMEOUT_MS": 6000},
+    "psp": {"SESSION_TIMEOUT_MS": 6000, "BREAKER_OPEN_MS": 500, "RETRY_FIRST_MS": 100, "RETRY_MAX_MS": 500},
+    "processor": {"SESSION_TIMEOUT_MS": 6000, "RETRY_MAX_MS": 500, "ORPHAN_FIRST_MS": 200},
+    "publisher": {"SWEEP_MS": 300},
+    "recovery": {"LEASE_MS": 1500, "POLL_MS": 100, "ORPHAN_FIRST_MS": 200, "ORPHAN_MAX_MS": 1000, "PRODUCE_TIMEOUT_MS": 1500},
+}
+
+
+class Result:
+    def __init__(self, schedule):
+        self.seed, self.schedule = schedule.seed, schedule
+        self.problems, self.hits, self.ends, self.phases = [], [], {}, {}
+
+
+def _accounts(schedule):
+    def edit(document):
+        for account in document["psp_accounts"]:
+            account["timeouts_ms"] = {"connect": 500, "total": 1000}
+            account["unknown"].update(send_window_s=schedule.send_window_s, answer_s=2, query_max_s=2, person_after_s=3600)
+
+    return edit
+
+
+class Run:
+    def __init__(self, schedule, servers, keep, always=False):
+        """keep: the folder that gets the logs of a failed seed; of every one if `always`."""
+        self.schedule, self.servers, self.keep, self.always = schedule, servers, keep, always
+        self.result = Result(schedule)
+
+    def __call__(self):
+        self._began = time.monotonic()
+        schedule = self.schedule
+        redis = schedule.redis != "none"
+        psp = {"speed": 1200, "callback_timeout_ms": 2000, "search_lag_ms": schedule.search_lag_ms}
+        try:
+            with Stack(self.servers, redis=redis, settings=SETTINGS, psp=psp, edit=_accounts(schedule)) as stack:
+                try:
+                    self._live(stack)
+                except AssertionError as error:  # a wait that did not end: the rest is judged all the same
+                    self.result.problems.append(str(error))
+                if self.result.problems or self.always:
+                    self._keep(stack)
+        except Exception as error:  # the next seeds go on
+            self.result.problems.append(f"{type(error).__name__}: {error}")
+        self._lap("stop")
+        return self.result
+
+    def _lap(self, phase):
+        now = time.monotonic()
+        self.result.phases[phase], self._began = now - self._began, now
+
+    # ---- the run
+
+    def _live(self, stack):
+        self.actor = Actor(stack, self.servers, self.schedule)
+        self._make_services(stack)
+        self._start(stack)
+        load = Load(stack, self.schedule)
+        load.prepare()
+        self._lap("start")
+        load.start()
+        self.actor.start()
+        while time.monotonic() - self.actor.began < self.schedule.span_ms / 1000 or not self.actor.settled():
+            self.actor.tick()
+            time.sleep(0.01)
+        self._lap("faults")
+        try:
+            self.actor.heal()
+            self._lap("heal")
+            self._settle(stack, load)
+            self._lap("settle")
+        finally:
+            load.stop()
+            self.result.hits = self.actor.hits
+            self.result.problems += self.actor.problems + load.problems
+        self.result.problems += judge.differences(stack, load)
+        self.result.ends = _ends(stack)
+        self._lap("judge")
+        self._stop(stack)
+
+    def _make_services(self, stack):
+        for instance in self.schedule.instances():
+            base = base_of(instance)
+            more = {"GROUP_INSTANCE_ID": instance} if self.schedule.static and base in MEMBERS else {}
+            more |= {"LEASE_MS": self.schedule.publisher_lease_ms} if base == "publisher" else {}
+            stack.service(base, instance=None if instance == base else instance, **more)
+            self.actor.arm(instance)
+        if self.schedule.replicas == 2:  # each account's callbacks come to a webhook of their own
+            second = next(a for a in stack.psp_accounts if a["id"] == ACCOUNT_B)
+            port = stack.services["webhook-2"].env["PAYFACT_HTTP_PORT"]
+            stack.psp.put_account({**second, "callback_url": f"http://127.0.0.1:{port}/callbacks/{ACCOUNT_B}"})
+
+    def _start(self, stack):
+        if self.schedule.redis == "dead":
+            stack.redis.stop()
+        for service in stack.services.values():
+            service.start(ready=False)
+        for name, service in stack.services.items():
+            wait_for(f"{name} is ready", lambda s=service: (self.actor.tick(), s.alive() and s.get("/readyz")[0] == 200)[1], START_S)
+
+    def _settle(self, stack, load):
+        """Every payment has come to its end, and nothing is on its way any more."""
+        stack.psp.clear_script()
+        left = ["not asked yet"]
+
+        def done():
+            self.actor.tick()
+            left[:] = _unfinished(stack, load)
+            return not left
+
+        try:
+            wait_for("every payment has an end", done, SETTLE_S, pause_s=0.1)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {len(left)} have none: {left[:5]}") from None
+        load.stop()
+        stack.psp.release()  # what the PSP had kept comes at last: all of it is known
+        stack.idle(each=self.actor.tick)
+        if not self.actor.settled():  # one died at its kill point on the way here
+            self.actor.heal()
+            stack.idle(each=self.actor.tick)
+
+    def _stop(self, stack):
+        """Asked to end, each ends by itself, with 0 (or at the kill point that it had not come to before)."""
+        for service in stack.services.values():
+            service.ask_to_stop()
+        for name, service in stack.services.items():
+            code = service.stop()
+            if code != 0 and not (code == -9 and "PAYFACT_FAULT" in service.env):
+                self.result.problems.append(f"{name} ended with {code} when it was asked to:\n{service.tail(5)}")
+
+    def _keep(self, stack):
+        """Logs, schedule, what differs, and the story of each payment that is named."""
+        target = self.keep / f"seed-{self.schedule.seed}"
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(stack.dir / "log", target)
+        (target / "schedule.txt").write_text(self.schedule.text() + "\n")
+        (target / "problems.txt").write_text("\n".join(self.result.problems) + "\n")
+        text = "\n".join(self.result.problems)
+        for row in stack.sql("SELECT payment_id FROM payment_order"):
+            if row["payment_id"] in text:
+                told = stack.ctl("explain_text", check=False, payment_id=row["payment_id"])
+                (target / f"{row['payment_id']}.txt").write_text(told)
+
+
+def _unfinished(stack, load):
+    rows = {r["payment_id"]: r for r in stack.sql(
+        "SELECT o.payment_id, o.status, (SELECT string_agg(a.attempt_id || ' ' || a.status, ', ') FROM payment_attempt a "
+        "WHERE a.payment_id = o.payment_id) AS attempts FROM payment_order o"
+    )}  # fmt: skip
+    final = {"SUCCEEDED", "FAILED", "CANCELED", "EXPIRED"}
+    left = []
+    for payment in load.payments:
+        row = rows.get(payment.payment_id)
+        ends = final | ({"REQUIRES_ACTION"} if payment.kind == "page_open" else set())
+        if row is None or row["status"] not in ends:
+            left.append(f"{payment.payment_id} ({payment.kind}): {row and (row['status'], row['attempts'])}")
+    return left
+
+
+def _ends(stack):
+    return {r["status"]: r["n"] for r in stack.sql("SELECT status, count(*) AS n FROM payment_order GROUP BY 1 ORDER BY 1")}
+
+
+__all__ = ["Run", "SERVICES"]

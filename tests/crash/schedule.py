@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one seed does: a pure function of its number. Nothing here looks at a clock, a file or the machine.
+
+A schedule names the world (replicas, Redis, how services and servers start), the payments with what their PSP does to
+them, and the faults with their moments. How far the processes have come at such a moment differs from run to run: the
+schedule is what repeats, not the race.
+"""
+
+import dataclasses
+import random
+
+SERVICES = ("webhook", "relay", "psp", "processor", "publisher", "recovery")
+MEMBERS = ("relay", "psp", "processor")  # of consumer groups
+CLUSTER_EVERY = 20  # each so many seeds run on three brokers and lose one
+LARGE_EVERY = 10
+
+# Named kill points (grep PAY_FAULT): who passes them, and the highest pass at which a seed may let it die.
+POINTS = {
+    "webhook": {"after_produce_before_answer": 40},
+    "relay": {"after_produce_before_commit": 6},
+    "psp": {
+        "after_gate_before_send": 12,
+        "after_send_before_answer": 12,
+        "after_answer_before_finish": 12,
+        "after_finish_before_produce": 12,
+    },
+    "processor": {"before_commit": 25, "after_commit": 25, "after_commit_before_offset": 25},
+    "publisher": {"after_delivery_before_delete": 25},
+}
+
+# Everything that a seed may do; faults.Actor has a method for each.
+KINDS = ("kill9", "point", "freeze", "restart")
+
+# What the PSP does to a payment, and how often it is chosen for the mixed load. A to F: the scenarios of every seed.
+SCENARIOS = ("timeout", "copies", "blocked", "overtaken")
+LOAD = {
+    "plain": 12,
+    "timeout": 3,
+    "copies": 2,
+    "overtaken": 2,
+    "declined": 2,
+    "failover": 2,
+    "taken_and_dead": 1,
+    "untaken_and_dead": 1,
+    "late": 1,
+    "bad_gateway": 1,
+    "stored_500": 1,
+    "garbage": 1,
+    "page_paid": 2,
+    "page_open": 1,
+    "page_canceled": 1,
+    "page_race": 1,
+    "resent": 1,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    at_ms: int
+    kind: str
+    who: str = ""
+    for_ms: int = 0  # how long it lasts: down, frozen, slow
+    detail: str = ""
+
+    def __str__(self):
+        words = [self.kind, self.who, self.detail]
+        text = " ".join(w for w in words if w)
+        return f"{text} @{self.at_ms / 1000:.1f}s" + (f"+{self.for_ms / 1000:.1f}s" if self.for_ms else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Payment:
+    at_ms: int
+    kind: str
+    amount_minor: int
+    withheld: bool  # the PSP keeps its callbacks until the faults are over
+    how: str = ""  # a variant of the kind
+
+
+@dataclasses.dataclass(frozen=True)
+class Schedule:
+    seed: int
+    cluster: bool
+    replicas: int
+    redis: str  # on, dead (configured, never there), none
+    static: bool  # static membership in the consumer groups
+    early: str  # "", servers, schema: what was not there yet when the services started
+    span_ms: int
+    send_window_s: int
+    publisher_lease_ms: int
+    search_lag_ms: int
+    payments: tuple
+    faults: tuple
+
+    def instances(self):
+        """Names of the processes: a second one of each where there are two replicas."""
+        second = [f"{name}-2" for name in SERVICES] if self.replicas == 2 else []
+        return [*SERVICES, *second]
+
+    def world(self):
+        words = [f"{len(self.payments)} payments", f"redis {self.redis}"]
+        words += ["2 replicas"] if self.replicas == 2 else []
+        words += ["3 brokers"] if self.cluster else []
+        words += ["static members"] if self.static else []
+        words += [f"started before {'its schema and topics' if self.early == 'schema' else 'its servers'}"] if self.early else []
+        return ", ".join(words)
+
+    def text(self):
+        """The whole schedule, for the log of a failed seed."""
+        lines = [f"seed {self.seed}: {self.world()}"]
+        lines += [f"  {f.name} = {getattr(self, f.name)}" for f in dataclasses.fields(self) if f.name not in ("payments", "faults")]
+        lines += [f"  fault {fault}" for fault in self.faults]
+        lines += [f"  payment @{p.at_ms / 1000:.2f}s {p.kind} {p.how} {p.amount_minor}{' withheld' if p.withheld else ''}"
+                  for p in self.payments]  # fmt: skip
+        return "\n".join(lines)
+
+
+def base_of(instance):
+    return instance.removesuffix("-2")
+
+
+def _payment(rng, kind, span_ms):
+    hows = {
+        "taken_and_dead": ("close", "reset"),
+        "untaken_and_dead": ("close", "reset"),
+        "late": ("close", "reset", "hang"),
+        "bad_gateway": ("502", "503", "504"),
+        "garbage": ("garbage", "half_answer"),
+    }
+    withheld = kind in ("timeout", "late", "taken_and_dead", "garbage") and rng.random() < 0.5
+    return Payment(rng.randrange(span_ms * 8 // 10), kind, rng.randrange(100, 100000), withheld, rng.choice(hows.get(kind, ("",))))
+
+
+def _payments(rng, seed, span_ms):
+    count = rng.randrange(150, 301) if seed % LARGE_EVERY == LARGE_EVERY - 1 else rng.randrange(24, 61)
+    kinds = list(SCENARIOS) + rng.choices(list(LOAD), weights=LOAD.values(), k=count - len(SCENARIOS))
+    return tuple(sorted((_payment(rng, kind, span_ms) for kind in kinds), key=lambda p: p.at_ms))
+
+
+class _Faults:
+    """Collects the faults of one seed: each method is one kind."""
+
+    def __init__(self, rng, world):
+        self.rng, self.world, self.rows = rng, world, []
+
+    def at(self):
+        return self.rng.randrange(200, self.world["span_ms"])
+
+    def any(self, services=SERVICES):
+        name = self.rng.choice(services)
+        return f"{name}-2" if self.world["replicas"] == 2 and self.rng.random() < 0.5 else name
+
+    def add(self, kind, who="", for_ms=0, detail="", at_ms=None):
+        self.rows.append(Fault(self.at() if at_ms is None else at_ms, kind, who, for_ms, detail))
+
+    def crash_of_scenario_d(self):
+        """Who writes the fact dies between COMMIT and offsets, or who publishes it between delivery and delete."""
+        who = self.any(("processor", "publisher"))
+        names = [n for n in POINTS[base_of(who)] if n.startswith("after_")]
+        name = self.rng.choice(names)
+        self.add("point", who, self.rng.randrange(0, 1000), f"{name}:{self.rng.randrange(1, 20)}", 0)
+
+    def kill9(self):
+        self.add("kill9", self.any(), self.rng.randrange(0, 1500))
+
+    def restart(self):
+        self.add("restart", self.any(MEMBERS), 0)
+
+    def point(self):
+        who = self.any(tuple(POINTS))
+        name = self.rng.choice(list(POINTS[base_of(who)]))
+        nth = self.rng.randrange(1, POINTS[base_of(who)][name] + 1)
+        at_ms = 0 if self.rng.random() < 0.7 else None
+        self.add("point", who, self.rng.randrange(0, 1000), f"{name}:{nth}", at_ms)
+
+    def freeze(self):
+        self.add("freeze", self.any(), self.rng.randrange(300, 1500))
+
+    def freeze_publisher(self):
+        lease_ms = self.world["publisher_lease_ms"]
+        self.add("freeze", self.any(("publisher",)), lease_ms + self.rng.randrange(200, 1500), "past its lease")
+
+
+def _add_service_faults(faults, rng):
+    for _ in range(rng.randrange(1, 4)):
+        faults.kill9()
+    faults.crash_of_scenario_d()
+    for _ in range(rng.randrange(0, 3)):
+        faults.point()
+    if rng.random() < 0.3:
+        faults.freeze()
+    if rng.random() < 0.3:
+        faults.freeze_publisher()
+    if rng.random() < 0.3:
+        faults.restart()
+
+
+def schedule_of(seed):
+    rng = random.Random(seed)
+    cluster = seed % CLUSTER_EVERY == CLUSTER_EVERY - 2
+    world = {
+        "replicas": 2 if rng.random() < 0.4 else 1,
+        "redis": "on" if seed % 2 else rng.choice(("dead", "none")),
+        "static": rng.random() < 0.5,
+        "early": rng.choice(("servers", "schema")) if rng.random() < 0.15 else "",
+        "span_ms": rng.randrange(3500, 6001),
+        "send_window_s": rng.choice((3, 20, 30, 30)),
+        "publisher_lease_ms": rng.choice((1000, 1500, 2500)),
+        "search_lag_ms": rng.choice((0, 300, 800)),
+    }
+    faults = _Faults(rng, world)
+    _add_service_faults(faults, rng)
+    payments = _payments(rng, seed, world["span_ms"])
+    rows = tuple(sorted(faults.rows, key=lambda f: f.at_ms))
+    return Schedule(seed=seed, cluster=cluster, payments=payments, faults=rows, **world)
