@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the distribution's packages that are missing. usage: apt-packages.sh [--servers] [--kafka] [--image]
+# Installs the distribution's packages that are missing. usage: apt-packages.sh [--servers] [--kafka] [--image] [--bench]
 # Without options: what building, linting and the tests without servers need. --servers: PostgreSQL and Redis too.
 # --kafka: Java and Maven too, where there is no Java 17 or no Maven yet. --image: what builds a container image.
+# --bench: what scripts/bench measures against.
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -15,8 +16,9 @@ for option in "$@"; do
     --servers) want+=(postgresql redis-server) ;;
     --kafka) kafka=1 ;;
     --image) want+=(buildah) ;;
+    --bench) want+=(nginx-light) ;;
     *)
-      sed -n '3,5s/^# \{0,1\}//p' "$0"
+      sed -n '3,6s/^# \{0,1\}//p' "$0"
       exit 2
       ;;
   esac
