@@ -15,7 +15,8 @@ static const uint32_t allowed[PAY_PRINCIPAL_KIND_COUNT] = {
     [PAY_PRINCIPAL_OPERATOR] = BIT(REQUEST_REFUND) | BIT(FORCE_CLOSE_UNKNOWN) | BIT(CORRECT_STATE) |
                                BIT(RELEASE_RESERVATION) | BIT(OVERRIDE_BLOCK) | BIT(RESOLVE_CASE) |
                                BIT(APPROVE) | BIT(DECLINE) | BIT(REPLAY_INPUT) |
-                               BIT(DISCARD_EVENT) | BIT(PAUSE_ROUTE) | BIT(RESUME_ROUTE),
+                               BIT(DISCARD_EVENT) | BIT(PAUSE_ROUTE) | BIT(RESUME_ROUTE) |
+                               BIT(REPLAY_EVENT),
 };
 
 static void read_key(struct pay_accounts_reader *reader, const char *path,

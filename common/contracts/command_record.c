@@ -170,12 +170,12 @@ static const struct pay_bind replay_input[] = {
 static const struct pay_bind_record bind_replay_input = {replay_input,
                                                          PAY_FIELD_COUNT(replay_input)};
 
-static const struct pay_bind discard_event[] = {
+/* DISCARD_EVENT and REPLAY_EVENT. */
+static const struct pay_bind dead_event[] = {
     PAY_TEXT("event_id", struct pay_cmd_subject, event_id, 1, 255),
     PAY_TEXT("reason_code", struct pay_cmd_subject, reason_code, 1, PAY_MAX_CODE),
 };
-static const struct pay_bind_record bind_discard_event = {discard_event,
-                                                          PAY_FIELD_COUNT(discard_event)};
+static const struct pay_bind_record bind_dead_event = {dead_event, PAY_FIELD_COUNT(dead_event)};
 
 static const struct pay_bind pause[] = {
     PAY_TEXT("psp", struct pay_cmd_subject, psp, 0, PAY_MAX_NAME),
@@ -216,8 +216,10 @@ static const struct pay_bind fields[] = {
              PAY_IF_KIND(struct pay_command, type, 1 << PAY_CMD_DECLINE)),
     PAY_PART("replay_input", struct pay_command, subject, &bind_replay_input,
              PAY_IF_KIND(struct pay_command, type, 1 << PAY_CMD_REPLAY_INPUT)),
-    PAY_PART("discard_event", struct pay_command, subject, &bind_discard_event,
+    PAY_PART("discard_event", struct pay_command, subject, &bind_dead_event,
              PAY_IF_KIND(struct pay_command, type, 1 << PAY_CMD_DISCARD_EVENT)),
+    PAY_PART("replay_event", struct pay_command, subject, &bind_dead_event,
+             PAY_IF_KIND(struct pay_command, type, 1 << PAY_CMD_REPLAY_EVENT)),
     PAY_PART("pause_route", struct pay_command, subject, &bind_pause,
              PAY_IF_KIND(struct pay_command, type, 1 << PAY_CMD_PAUSE_ROUTE)),
     PAY_PART("resume_route", struct pay_command, subject, &bind_pause,

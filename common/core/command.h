@@ -64,7 +64,8 @@ struct pay_cmd_approval { /**< APPROVE, DECLINE */
     struct pay_str reason_code;
 };
 
-struct pay_cmd_subject { /**< REPLAY_INPUT, DISCARD_EVENT, PAUSE_ROUTE, RESUME_ROUTE */
+struct pay_cmd_subject { /**< REPLAY_INPUT, REPLAY_EVENT, DISCARD_EVENT, PAUSE_ROUTE, RESUME_ROUTE
+                          */
     struct pay_str psp;
     struct pay_str psp_account;
     struct pay_str method;

@@ -346,6 +346,7 @@ static const char *const command_type_names[] = {
     [PAY_CMD_DISCARD_EVENT] = "DISCARD_EVENT",
     [PAY_CMD_PAUSE_ROUTE] = "PAUSE_ROUTE",
     [PAY_CMD_RESUME_ROUTE] = "RESUME_ROUTE",
+    [PAY_CMD_REPLAY_EVENT] = "REPLAY_EVENT",
     [PAY_CMD_UNRECOGNIZED] = "UNRECOGNIZED",
 };
 NAME_FUNCTION(command_type, PAY_CMD_COUNT)

@@ -353,6 +353,7 @@ enum pay_command_type { /**< The symbols of Avro CommandType in that order. */
                         PAY_CMD_DISCARD_EVENT,
                         PAY_CMD_PAUSE_ROUTE,
                         PAY_CMD_RESUME_ROUTE,
+                        PAY_CMD_REPLAY_EVENT,
                         PAY_CMD_UNRECOGNIZED,
                         PAY_CMD_COUNT
 };

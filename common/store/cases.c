@@ -64,6 +64,31 @@ static const struct pay_column update_columns[] = {
     {PAY_COLUMN_STR, ROW(resolution_code), NULL},
 };
 
+static const struct pay_pg_stmt find_loose = {
+    .name = "case_find_loose",
+    .sql = "SELECT u.n - 1, c.version, c.status = 'OPEN' FROM unnest($1::text[])"
+           " WITH ORDINALITY AS u(id, n) JOIN payfact.manual_case AS c"
+           " ON c.case_id = u.id AND c.payment_id IS NULL FOR UPDATE OF c",
+};
+
+static const struct pay_column find_columns[] = {
+    {PAY_COLUMN_STR, offsetof(struct pay_store_case_ask, case_id), NULL},
+};
+
+static const struct pay_pg_stmt close_loose = {
+    .name = "case_close_loose",
+    .sql = "UPDATE payfact.manual_case AS c SET version = c.version + 1, status = 'RESOLVED',"
+           " resolved_by = u.by, resolved_at = now(), resolution_code = u.code"
+           " FROM unnest($1::text[], $2::text[], $3::text[]) AS u(id, by, code)"
+           " WHERE c.case_id = u.id AND c.payment_id IS NULL AND c.status = 'OPEN'",
+};
+
+static const struct pay_column close_columns[] = {
+    {PAY_COLUMN_STR, ROW(case_id), NULL},
+    {PAY_COLUMN_STR, ROW(resolved_by), NULL},
+    {PAY_COLUMN_STR, ROW(resolution_code), NULL},
+};
+
 enum pay_status pay_store_case_add(struct pay_store *store,
                                    const struct pay_store_case_row *const *rows, size_t count,
                                    struct pay_err *err)
@@ -89,4 +114,42 @@ enum pay_status pay_store_case_update(struct pay_store *store,
 {
     return pay_store_queue_rows(store, &update_case, COLUMNS(update_columns),
                                 (const void *const *)rows, count, err);
+}
+
+enum pay_status pay_store_case_find_loose(struct pay_store *store,
+                                          struct pay_store_case_ask *const *asks, size_t count,
+                                          size_t *ret_index, struct pay_err *err)
+{
+    *ret_index = pay_store_queued(store);
+    if (count == 0) {
+        return PAY_OK;
+    }
+    pay_store_add_columns(store, COLUMNS(find_columns), (const void *const *)asks, count);
+    return pay_store_queue(store, &find_loose, PAY_STORE_ANY_COUNT, err);
+}
+
+void pay_store_case_found_loose(struct pay_store *store, size_t index,
+                                struct pay_store_case_ask *const *asks, size_t count)
+{
+    if (count == 0) {
+        return;
+    }
+    const struct pay_pg_result *result = pay_store_result(store, index);
+    for (size_t row = 0; row < pay_pg_rows(result); row++) {
+        struct pay_store_case_ask *ask = asks[pay_pg_int(result, row, 0)];
+        ask->found = true;
+        ask->version = pay_pg_int(result, row, 1);
+        ask->is_open = pay_pg_bool(result, row, 2);
+    }
+}
+
+enum pay_status pay_store_case_close_loose(struct pay_store *store,
+                                           const struct pay_store_case_row *const *rows,
+                                           size_t count, struct pay_err *err)
+{
+    if (count == 0) {
+        return PAY_OK;
+    }
+    pay_store_add_columns(store, COLUMNS(close_columns), (const void *const *)rows, count);
+    return pay_store_queue(store, &close_loose, PAY_STORE_ANY_COUNT, err);
 }

@@ -33,6 +33,24 @@ PAY_MUST_CHECK enum pay_status pay_store_case_add(struct pay_store *store,
 PAY_MUST_CHECK enum pay_status
 pay_store_case_add_loose(struct pay_store *store, const struct pay_store_case_row *const *rows,
                          size_t count, struct pay_err *err);
+/** A case of no payment that somebody wants to close. */
+struct pay_store_case_ask {
+    struct pay_str case_id;
+    bool found; /**< Answers. */
+    bool is_open;
+    int64_t version;
+};
+/** @brief Queue; locks the rows found. pay_store_case_found_loose() after the run. */
+PAY_MUST_CHECK enum pay_status pay_store_case_find_loose(struct pay_store *store,
+                                                         struct pay_store_case_ask *const *asks,
+                                                         size_t count, size_t *ret_index,
+                                                         struct pay_err *err);
+void pay_store_case_found_loose(struct pay_store *store, size_t index,
+                                struct pay_store_case_ask *const *asks, size_t count);
+/** @brief Queue the end of cases of no payment: id, resolved_by and code. Who is not open stays. */
+PAY_MUST_CHECK enum pay_status
+pay_store_case_close_loose(struct pay_store *store, const struct pay_store_case_row *const *rows,
+                           size_t count, struct pay_err *err);
 /** @brief Queue evidence for open cases, or their resolution; raises their version. */
 PAY_MUST_CHECK enum pay_status pay_store_case_update(struct pay_store *store,
                                                      const struct pay_store_case_row *const *rows,

@@ -83,7 +83,8 @@ static const struct pay_column seen_columns[] = {
 static const struct pay_pg_stmt find_stored = {
     .name = "stored_find",
     .sql = "SELECT u.n - 1, e.id, e.received_month, e.kind::text, e.source::text, e.status::text,"
-           " e.payment_id, e.normalized, e.verification, e.first_seen_at"
+           " e.payment_id, e.normalized, e.verification, e.first_seen_at,"
+           " CASE WHEN e.kind = 'POISON' THEN e.body END, e.key_id"
            " FROM unnest($1::bytea[]) WITH ORDINALITY AS u(key, n)"
            " JOIN payfact.inbox_key AS k ON k.key = u.key"
            " JOIN payfact.channel_event AS e ON e.received_month = k.received_month"
@@ -219,6 +220,8 @@ void pay_store_stored_found(struct pay_store *store, size_t index, struct pay_ar
         ask->normalized = pay_store_read_bytes(arena, result, i, 7);
         ask->verification = pay_store_read_str(arena, result, i, 8);
         ask->first_seen_at_us = pay_pg_timestamptz(result, i, 9);
+        ask->body = pay_store_read_bytes(arena, result, i, 10);
+        ask->key_id = pay_store_read_str(arena, result, i, 11);
     }
 }
 

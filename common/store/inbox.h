@@ -78,6 +78,8 @@ struct pay_store_stored_event {
     struct pay_bytes normalized;
     struct pay_str verification;
     int64_t first_seen_at_us;
+    struct pay_bytes body; /**< Sealed; of POISON only. */
+    struct pay_str key_id; /**< Of the body; absent: the row has none. */
 };
 /** @brief Queue; locks the rows found. pay_store_stored_found() after the run. */
 PAY_MUST_CHECK enum pay_status pay_store_stored_find(struct pay_store *store,

@@ -36,10 +36,11 @@ static const struct pay_column insert_columns[] = {
 
 static const struct pay_pg_stmt find_dead = {
     .name = "outbox_dead_find",
-    .sql = "SELECT u.n - 1, o.shard, o.id, o.payload FROM unnest($1::text[], $2::text[])"
-           " WITH ORDINALITY AS u(key, event_id, n) JOIN payfact.payment_outbox AS o"
-           " ON o.dead_at IS NOT NULL AND o.key = u.key AND o.topic = 'events'"
-           " AND u.event_id = ANY (o.headers) FOR UPDATE OF o",
+    .sql = "SELECT u.n - 1, o.shard, o.id, o.payload, o.topic = 'psp-jobs'"
+           " FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u(key, event_id, n)"
+           " JOIN payfact.payment_outbox AS o ON o.dead_at IS NOT NULL AND o.key = u.key"
+           " AND CASE o.topic WHEN 'events' THEN u.event_id = ANY (o.headers)"
+           " ELSE u.event_id = concat_ws('/', o.topic, o.shard, o.id) END FOR UPDATE OF o",
 };
 
 static const struct pay_column dead_columns[] = {
@@ -54,6 +55,13 @@ static const struct pay_pg_stmt replace_dead = {
     .sql = "UPDATE payfact.payment_outbox SET payload = $3,"
            " headers = string_to_array(($4::text[])[1], chr(31)), dead_at = NULL,"
            " dead_reason = NULL, attempts = 1,"
+           " available_at = clock_timestamp() + interval '5 seconds'"
+           " WHERE shard = $1 AND id = $2 AND dead_at IS NOT NULL",
+};
+
+static const struct pay_pg_stmt revive_dead = {
+    .name = "outbox_dead_revive",
+    .sql = "UPDATE payfact.payment_outbox SET dead_at = NULL, dead_reason = NULL, attempts = 1,"
            " available_at = clock_timestamp() + interval '5 seconds'"
            " WHERE shard = $1 AND id = $2 AND dead_at IS NOT NULL",
 };
@@ -151,6 +159,7 @@ void pay_store_dead_found(struct pay_store *store, size_t index, struct pay_aren
         ask->shard = (int)pay_pg_int(result, row, 1);
         ask->id = pay_pg_int(result, row, 2);
         ask->payload = pay_store_read_bytes(arena, result, row, 3);
+        ask->is_job = pay_pg_bool(result, row, 4);
     }
 }
 
@@ -164,4 +173,13 @@ enum pay_status pay_store_dead_replace(struct pay_store *store,
     pay_pg_add_bytea(params, row->payload);
     enum pay_status status = add_headers(store, &row, 1, err);
     return status != PAY_OK ? status : pay_store_queue(store, &replace_dead, 1, err);
+}
+
+enum pay_status pay_store_dead_revive(struct pay_store *store,
+                                      const struct pay_store_dead_event *dead, struct pay_err *err)
+{
+    struct pay_pg_params *params = pay_store_params(store);
+    pay_pg_add_int2(params, (int16_t)dead->shard);
+    pay_pg_add_int8(params, dead->id);
+    return pay_store_queue(store, &revive_dead, 1, err);
 }

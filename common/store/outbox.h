@@ -35,14 +35,15 @@ PAY_MUST_CHECK enum pay_status pay_store_outbox_add(struct pay_store *store,
                                                     const struct pay_store_outbox_row *const *rows,
                                                     size_t count, struct pay_err *err);
 
-/** An event that the publisher gave up (DISCARD_EVENT). */
+/** An event or a job that the publisher gave up (DISCARD_EVENT, REPLAY_EVENT). */
 struct pay_store_dead_event {
     struct pay_str key;
-    struct pay_str event_id;
-    bool found; /**< Answers. */
+    struct pay_str event_id; /**< Of a job: psp-jobs/<shard>/<id>. */
+    bool found;              /**< Answers. */
     int shard;
     int64_t id;
     struct pay_bytes payload; /**< In the arena given. */
+    bool is_job;
 };
 /** @brief Queue the question; locks the rows found. pay_store_dead_found() after the run. */
 PAY_MUST_CHECK enum pay_status pay_store_dead_find(struct pay_store *store,
@@ -59,5 +60,9 @@ PAY_MUST_CHECK enum pay_status pay_store_dead_replace(struct pay_store *store,
                                                       const struct pay_store_dead_event *dead,
                                                       const struct pay_store_outbox_row *row,
                                                       struct pay_err *err);
+/** @brief Queue: the dead row is published in its place after all, as it is. */
+PAY_MUST_CHECK enum pay_status pay_store_dead_revive(struct pay_store *store,
+                                                     const struct pay_store_dead_event *dead,
+                                                     struct pay_err *err);
 
 #endif /* PAY_STORE_OUTBOX_H */

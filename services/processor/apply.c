@@ -23,7 +23,8 @@ static void forget(struct pay_item *item)
     item->repeat = (struct pay_store_command_ask){.found = false};
     item->due = (struct pay_store_due_ask){.row_due_at_us = 0};
     item->order_no = (struct pay_store_order_no_ask){.taken = false};
-    item->discard = (struct pay_store_dead_event){.found = false};
+    item->dead_event = (struct pay_store_dead_event){.found = false};
+    item->case_ask = (struct pay_store_case_ask){.found = false};
     item->same = NULL;
     item->done = false;
     item->what = &item->input;
@@ -77,6 +78,23 @@ static void fill_row(struct pay_item *item)
     }
 }
 
+/* What a command about something dead names. */
+static bool ask_dead(struct pay_try *turn, struct pay_item *item)
+{
+    struct pay_arena *arena = turn->worker->scratch;
+    const struct pay_command *command = item->command;
+    if (command->type == PAY_CMD_DISCARD_EVENT || command->type == PAY_CMD_REPLAY_EVENT) {
+        item->dead_event.key = command->payment_id;
+        item->dead_event.event_id = command->subject.event_id;
+        return pay_list_add(arena, &turn->dead_events, &item->dead_event);
+    }
+    if (command->type == PAY_CMD_RESOLVE_CASE && pay_command_is_loose(command)) {
+        item->case_ask.case_id = command->controlled.aggregate_id;
+        return pay_list_add(arena, &turn->case_asks, &item->case_ask);
+    }
+    return true;
+}
+
 static enum pay_status prepare(struct pay_try *turn, struct pay_item *item, struct pay_list *keyed,
                                struct pay_list *commands, struct pay_err *err)
 {
@@ -95,12 +113,7 @@ static enum pay_status prepare(struct pay_try *turn, struct pay_item *item, stru
         fits = pay_list_add(arena, keyed, item);
     }
     if (item->kind == PAY_ITEM_COMMAND) {
-        fits = fits && pay_list_add(arena, commands, item);
-        if (item->command->type == PAY_CMD_DISCARD_EVENT) {
-            item->discard.key = item->command->payment_id;
-            item->discard.event_id = item->command->subject.event_id;
-            fits = fits && pay_list_add(arena, &turn->discards, &item->discard);
-        }
+        fits = fits && pay_list_add(arena, commands, item) && ask_dead(turn, item);
     }
     if (item->kind == PAY_ITEM_EVENT) {
         fits = fits && pay_resolve_ask(turn, item);
@@ -274,10 +287,12 @@ static enum pay_status first_round(struct pay_try *turn, struct pay_err *err)
         (struct pay_store_stored_event *const *)turn->stored.items;
     struct pay_store_command_ask *const *commands =
         (struct pay_store_command_ask *const *)turn->commands.items;
-    struct pay_store_dead_event *const *discards =
-        (struct pay_store_dead_event *const *)turn->discards.items;
-    size_t at_inbox, at_reference, at_stored, at_command, at_now, at_discard;
-    enum pay_status status = pay_store_begin(worker->store, err);
+    struct pay_store_dead_event *const *dead =
+        (struct pay_store_dead_event *const *)turn->dead_events.items;
+    struct pay_store_case_ask *const *cases =
+        (struct pay_store_case_ask *const *)turn->case_asks.items;
+    size_t at_inbox, at_reference, at_stored, at_command, at_now, at_dead, at_case;
+    enum pay_status status = turn->is_begun ? PAY_OK : pay_store_begin(worker->store, err);
     status = status != PAY_OK ? status : pay_store_now_find(worker->store, &at_now, err);
     status = status != PAY_OK
                  ? status
@@ -292,15 +307,18 @@ static enum pay_status first_round(struct pay_try *turn, struct pay_err *err)
     status = status != PAY_OK ? status
                               : pay_store_command_find(worker->store, commands,
                                                        turn->commands.count, &at_command, err);
+    status = status != PAY_OK
+                 ? status
+                 : pay_store_dead_find(worker->store, dead, turn->dead_events.count, &at_dead, err);
     status = status != PAY_OK ? status
-                              : pay_store_dead_find(worker->store, discards, turn->discards.count,
-                                                    &at_discard, err);
+                              : pay_store_case_find_loose(worker->store, cases,
+                                                          turn->case_asks.count, &at_case, err);
     status = status != PAY_OK ? status : pay_store_run(worker->store, err);
     if (status != PAY_OK) {
         return status;
     }
-    pay_store_dead_found(worker->store, at_discard, worker->scratch, discards,
-                         turn->discards.count);
+    pay_store_dead_found(worker->store, at_dead, worker->scratch, dead, turn->dead_events.count);
+    pay_store_case_found_loose(worker->store, at_case, cases, turn->case_asks.count);
     turn->now_us = pay_store_now_read(worker->store, at_now);
     size_t missing = pay_store_inbox_read(worker->store, at_inbox, rows, turn->inbox.count);
     pay_store_reference_found(worker->store, at_reference, references, turn->references.count);
@@ -312,25 +330,6 @@ static enum pay_status first_round(struct pay_try *turn, struct pay_err *err)
 
 /* ---- what is left to decide ---- */
 
-/* @return false: the arena is full. */
-static bool open_stored(struct pay_try *turn, struct pay_item *item)
-{
-    struct pay_err err;
-    struct pay_arena *arena = turn->worker->scratch;
-    struct pay_payment_input *input = pay_arena_alloc(arena, sizeof(*input));
-    if (input == NULL) {
-        return false;
-    }
-    if (pay_payment_input_decode(turn->worker->codec, item->stored.normalized, arena, input,
-                                 &err) != PAY_OK) {
-        item->done = true; /* kept by a version that this one cannot read */
-        item->reason = "SCHEMA_UNKNOWN";
-        return true;
-    }
-    item->what = input;
-    return pay_resolve_ask(turn, item);
-}
-
 static bool screen_replay(struct pay_try *turn, struct pay_item *item)
 {
     const struct pay_store_stored_event *stored = &item->stored;
@@ -340,7 +339,10 @@ static bool screen_replay(struct pay_try *turn, struct pay_item *item)
         item->reason = "DUPLICATE";
         return true;
     }
-    return open_stored(turn, item);
+    bool fits = true;
+    item->reason = pay_dead_open_stored(turn, item, &fits);
+    item->done = item->reason != NULL;
+    return fits;
 }
 
 static bool screen_command(struct pay_try *turn, struct pay_item *item)
@@ -348,10 +350,7 @@ static bool screen_command(struct pay_try *turn, struct pay_item *item)
     if (item->repeat.found) {
         return pay_command_repeat(turn, item);
     }
-    if (!pay_command_is_loose(item->command)) {
-        return true;
-    }
-    return pay_command_loose(turn, item) && (item->done || open_stored(turn, item));
+    return !pay_command_is_loose(item->command) || pay_command_loose(turn, item);
 }
 
 static bool screen(struct pay_try *turn, struct pay_item *item)
@@ -516,7 +515,7 @@ static void clear_emissions(struct pay_unit *unit)
     unit->won = unit->decided = unit->loaded = false;
     unit->history = unit->outbox = unit->jobs = unit->deadlines = unit->commands = none;
     unit->audits = unit->redirects = unit->events = unit->cases = unit->route_rows = none;
-    unit->pauses = unit->case_notes = unit->renewals = none;
+    unit->pauses = unit->case_notes = unit->renewals = unit->closed_cases = none;
     unit->detail = (struct pay_store_order_detail){.payment_id = {NULL, 0}};
 }
 
@@ -597,7 +596,8 @@ static enum pay_status decide_and_lock(struct pay_try *turn, struct pay_err *err
 
 static enum pay_status transact(struct pay_try *turn, struct pay_err *err)
 {
-    enum pay_status status = collect(turn, err);
+    enum pay_status status = pay_dead_open(turn, err);
+    status = status != PAY_OK ? status : collect(turn, err);
     status = status != PAY_OK ? status : first_round(turn, err);
     status = status != PAY_OK ? status : screen_all(turn, err);
     status = status != PAY_OK ? status : group(turn, err);

@@ -38,8 +38,10 @@ bool pay_command_is_loose(const struct pay_command *command)
     case PAY_CMD_PAUSE_ROUTE:
     case PAY_CMD_RESUME_ROUTE:
     case PAY_CMD_REPLAY_INPUT:
+    case PAY_CMD_REPLAY_EVENT:
     case PAY_CMD_DISCARD_EVENT:
         return true;
+    case PAY_CMD_RESOLVE_CASE: /* Of no payment: evidence that nobody could place. */
     case PAY_CMD_UNRECOGNIZED: /* Of a later release: whatever it is about. */
         return command->payment_id.ptr == NULL || command->payment_id.len == 0;
     default:
@@ -183,8 +185,9 @@ static bool answer(struct pay_try *turn, struct pay_item *item, const char *refu
     return pay_fact_emit(turn, turn->loose, item, &fact, ret_payload, &err) == PAY_OK;
 }
 
-bool pay_command_audit(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item,
-                       const char *what, const char *reason)
+/* @param about absent: the command itself. */
+static bool audit(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item,
+                  const char *what, struct pay_str about, struct pay_str reason)
 {
     struct pay_arena *arena = turn->worker->scratch;
     struct pay_store_audit_row *row = pay_arena_alloc(arena, sizeof(*row));
@@ -194,11 +197,17 @@ bool pay_command_audit(struct pay_try *turn, struct pay_unit *unit, const struct
     *row = (struct pay_store_audit_row){
         .who = item->command->caller,
         .what = what,
-        .subject = item->cause,
-        .reason = pay_str_of(reason),
+        .subject = about.ptr == NULL ? item->cause : about,
+        .reason = reason,
         .from_where = "payfact.inputs",
     };
     return pay_list_add(arena, &unit->audits, row);
+}
+
+bool pay_command_audit(struct pay_try *turn, struct pay_unit *unit, const struct pay_item *item,
+                       const char *what, const char *reason)
+{
+    return audit(turn, unit, item, what, (struct pay_str){NULL, 0}, pay_str_of(reason));
 }
 
 static bool remember(struct pay_try *turn, const struct pay_item *item, const char *refusal,
@@ -256,72 +265,81 @@ bool pay_command_repeat(struct pay_try *turn, struct pay_item *item)
     return pay_fact_again(turn, turn->loose, item, item->repeat.answer);
 }
 
-static bool pause(struct pay_try *turn, const struct pay_item *item)
+/* Of another merchant's account nobody learns that it exists. */
+static bool owns_account(const struct pay_worker *worker, const struct pay_command *command)
+{
+    const struct pay_account *account =
+        pay_accounts_account(worker->accounts, command->subject.psp_account);
+    return account != NULL && pay_str_eq_c(command->merchant_id, account->psp.merchant_id) &&
+           pay_str_eq_c(command->subject.psp, account->adapter->name);
+}
+
+static const char *pause(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
 {
     struct pay_arena *arena = turn->worker->scratch;
-    struct pay_store_pause_row *row = pay_arena_alloc(arena, sizeof(*row));
-    if (row == NULL) {
-        return false;
-    }
     const struct pay_cmd_subject *subject = &item->command->subject;
-    *row = (struct pay_store_pause_row){
-        .psp = subject->psp,
-        .psp_account = subject->psp_account,
-        .method = subject->method.ptr == NULL ? PAY_STR("") : subject->method,
-        .principal = item->command->caller,
-        .reason_code = subject->reason_code,
-        .pause = item->command->type == PAY_CMD_PAUSE_ROUTE,
-    };
-    return pay_list_add(arena, &turn->loose->pauses, row);
-}
-
-/* A stored event is decided again when it never was; a decided one, or no event, is refused. */
-static const char *replay_refusal(const struct pay_item *item)
-{
-    if (!item->stored.found) {
-        return "NO_SUCH_INPUT";
+    if (!owns_account(turn->worker, item->command)) {
+        return "UNKNOWN_ROUTE";
     }
-    if (strcmp(item->stored.kind, "PSP_EVENT") != 0) {
-        return "NOT_REPLAYABLE";
+    struct pay_store_pause_row *row = pay_arena_alloc(arena, sizeof(*row));
+    *ret_fits = row != NULL && pay_list_add(arena, &turn->loose->pauses, row);
+    if (*ret_fits) {
+        *row = (struct pay_store_pause_row){
+            .psp = subject->psp,
+            .psp_account = subject->psp_account,
+            .method = subject->method.ptr == NULL ? PAY_STR("") : subject->method,
+            .principal = item->command->caller,
+            .reason_code = subject->reason_code,
+            .pause = item->command->type == PAY_CMD_PAUSE_ROUTE,
+        };
     }
-    return item->stored.status == PAY_STORE_EVENT_DECIDED ? "ALREADY_DECIDED" : NULL;
-}
-
-/* The dead event of the caller's merchant becomes EventWithheld under its own number. */
-static const char *discard(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
-{
-    struct pay_err err;
-    struct pay_payment_event event;
-    struct pay_worker *worker = turn->worker;
-    *ret_fits = true;
-    if (!item->discard.found ||
-        pay_payment_event_decode(worker->codec, item->discard.payload, worker->scratch, &event,
-                                 &err) != PAY_OK ||
-        !pay_str_eq(event.merchant_id, item->command->merchant_id)) {
-        return "NO_SUCH_EVENT";
-    }
-    struct pay_withheld *withheld = pay_fact_withhold(turn, item, &event);
-    *ret_fits = withheld != NULL;
     return NULL;
+}
+
+/* Whether a command is one of these is pay_command_is_loose()'s word. */
+typedef const char *loose_fn(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
+static loose_fn *const loose[PAY_CMD_COUNT] = {
+    [PAY_CMD_PAUSE_ROUTE] = pause,
+    [PAY_CMD_RESUME_ROUTE] = pause,
+    [PAY_CMD_REPLAY_INPUT] = pay_dead_replay_input,
+    [PAY_CMD_REPLAY_EVENT] = pay_dead_replay_event,
+    [PAY_CMD_DISCARD_EVENT] = pay_dead_discard_event,
+    [PAY_CMD_RESOLVE_CASE] = pay_dead_resolve_case,
+};
+
+/* What it is about and why, as its caller says; what became of it. */
+static bool audit_loose(struct pay_try *turn, const struct pay_item *item, const char *outcome)
+{
+    struct pay_arena *arena = turn->worker->scratch;
+    const struct pay_command *command = item->command;
+    const struct pay_cmd_subject *subject = &command->subject;
+    const bool is_case = command->type == PAY_CMD_RESOLVE_CASE;
+    const struct pay_str code = is_case ? command->controlled.reason_code : subject->reason_code;
+    struct pay_str about = is_case ? command->controlled.aggregate_id : subject->event_id;
+    if (about.ptr == NULL && subject->psp_account.ptr != NULL) {
+        const struct pay_str last =
+            command->type == PAY_CMD_REPLAY_INPUT ? subject->transport_key : subject->method;
+        about = pay_arena_printf(arena, "%s/%s/%s", subject->psp.ptr, subject->psp_account.ptr,
+                                 last.ptr == NULL ? "" : last.ptr);
+    }
+    const struct pay_str reason = code.ptr == NULL
+                                      ? pay_str_of(outcome)
+                                      : pay_arena_printf(arena, "%s %s", outcome, code.ptr);
+    return reason.ptr != NULL &&
+           audit(turn, turn->loose, item, pay_command_type_name(command->type), about, reason);
 }
 
 bool pay_command_loose(struct pay_try *turn, struct pay_item *item)
 {
+    struct pay_bytes payload = {NULL, 0};
     const char *refusal = item->refusal.ptr;
     bool fits = true;
-    bool is_replay = item->command->type == PAY_CMD_REPLAY_INPUT;
-    if (refusal == NULL && is_replay) {
-        refusal = replay_refusal(item);
-    } else if (refusal == NULL && item->command->type == PAY_CMD_DISCARD_EVENT) {
-        refusal = discard(turn, item, &fits);
-    } else if (refusal == NULL) {
-        fits = pause(turn, item);
+    if (refusal == NULL) {
+        refusal = loose[item->command->type](turn, item, &fits);
     }
-    item->done = !is_replay || refusal != NULL;
     item->is_security = item->is_not_allowed;
-    struct pay_bytes payload = {NULL, 0};
+    item->done = refusal != NULL || item->what == &item->input; /* else an event is to be decided */
     return fits && answer(turn, item, refusal, item->cause, &payload) &&
            remember(turn, item, refusal, payload) &&
-           pay_command_audit(turn, turn->loose, item, pay_command_type_name(item->command->type),
-                             refusal == NULL ? "ACCEPTED" : refusal);
+           audit_loose(turn, item, refusal == NULL ? "ACCEPTED" : refusal);
 }

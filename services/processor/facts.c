@@ -270,7 +270,7 @@ struct pay_withheld *pay_fact_withhold(struct pay_try *turn, const struct pay_it
     if (pay_payment_event_encode(worker->codec, &event, &worker->bytes, &err) != PAY_OK) {
         return NULL;
     }
-    withheld->dead = &item->discard;
+    withheld->dead = &item->dead_event;
     withheld->row.payload = pay_arena_bytes(worker->scratch, pay_buf_bytes(&worker->bytes));
     bool fits = withheld->row.payload.ptr != NULL &&
                 set_headers(worker->scratch, &event, &withheld->row) &&

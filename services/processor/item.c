@@ -195,10 +195,16 @@ static read_fn *const readers[PAY_WIRE_KIND_COUNT] = {
 void pay_item_read(struct pay_worker *worker, const struct pay_kafka_msg *msg,
                    struct pay_item *item)
 {
+    pay_item_read_kept(worker, msg, msg->value, item);
+}
+
+void pay_item_read_kept(struct pay_worker *worker, const struct pay_kafka_msg *msg,
+                        struct pay_bytes value, struct pay_item *item)
+{
     struct pay_err err = {.code = 0};
     *item = (struct pay_item){.msg = msg, .verdict = PAY_VERDICT_COUNT};
     enum pay_status status =
-        pay_payment_input_decode(worker->codec, msg->value, worker->batch, &item->input, &err);
+        pay_payment_input_decode(worker->codec, value, worker->batch, &item->input, &err);
     if (status != PAY_OK) {
         item->input = (struct pay_payment_input){.kind = PAY_WIRE_UNRECOGNIZED,
                                                  .source = PAY_SOURCE_UNRECOGNIZED};

@@ -29,7 +29,7 @@ static bool change(struct pay_try *turn, struct pay_unit *unit, const struct pay
     return pay_list_add(arena, &unit->events, row);
 }
 
-static struct pay_str aggregate(struct pay_try *turn, const struct pay_item *item)
+struct pay_str pay_orphan_name(struct pay_try *turn, const struct pay_item *item)
 {
     const struct pay_event *event = &item->what->event;
     return pay_arena_printf(turn->worker->scratch, "%s/%s/%s", event->psp.ptr,
@@ -46,7 +46,7 @@ static bool deadline(struct pay_try *turn, struct pay_unit *unit, const struct p
     }
     row->clear = clear;
     row->row.kind = PAY_DEADLINE_ORPHAN;
-    row->row.aggregate_id = aggregate(turn, item);
+    row->row.aggregate_id = pay_orphan_name(turn, item);
     row->row.payment_id =
         item->payment_id[0] == '\0' ? (struct pay_str){NULL, 0} : pay_str_of(item->payment_id);
     row->row.due_at_us = turn->now_us + turn->worker->cfg->orphan_first_ms * 1000;
@@ -61,7 +61,7 @@ static bool open_case(struct pay_try *turn, struct pay_unit *unit, const struct 
         return false;
     }
     *row = (struct pay_store_case_row){
-        .case_id = aggregate(turn, item),
+        .case_id = pay_orphan_name(turn, item),
         .kind = PAY_CASE_ORPHAN,
         .aggregate_id = item->payment_id[0] == '\0' ? PAY_STR("") : pay_str_of(item->payment_id),
         .number = 1,
@@ -138,9 +138,19 @@ bool pay_orphan_foreign(struct pay_try *turn, struct pay_unit *unit, struct pay_
 bool pay_orphan_settled(struct pay_try *turn, struct pay_unit *unit, struct pay_item *item)
 {
     bool was_waiting = item->stored.found || (item->has_key && !item->inbox.is_new);
+    bool was_dead = item->stored.found ? item->stored.status == PAY_STORE_EVENT_DEAD
+                                       : was_waiting && item->inbox.stored == PAY_STORE_EVENT_DEAD;
     if (was_waiting) {
-        return change(turn, unit, item, "DECIDED") && deadline(turn, unit, item, true);
+        struct pay_str name = pay_orphan_name(turn, item);
+        return name.ptr != NULL && change(turn, unit, item, "DECIDED") &&
+               deadline(turn, unit, item, true) &&
+               (!was_dead || pay_dead_close_case(turn, unit, item, name, "DECIDED"));
     }
     bool was_named = item->inbox.payment_id.ptr != NULL;
     return was_named || item->payment_id[0] == '\0' || change(turn, unit, item, "DECIDED");
+}
+
+bool pay_orphan_stored_done(struct pay_try *turn, const struct pay_item *item)
+{
+    return change(turn, turn->loose, item, "DECIDED");
 }

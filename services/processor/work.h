@@ -85,6 +85,8 @@ struct pay_item {
     char poison_key[PAY_TRANSPORT_KEY_MAX + 1];
     enum pay_deadline_kind deadline_kind;
     struct pay_str trace_id; /**< Absent: none. */
+    struct pay_item *twin;   /**< REPLAY_INPUT of poison: the event in it, a delivery of its own. */
+    const char *twin_refusal; /**< Why there is none. */
 
     /* Per try. */
     struct pay_store_inbox_row inbox;
@@ -92,7 +94,8 @@ struct pay_item {
     struct pay_store_command_ask repeat;
     struct pay_store_due_ask due;
     struct pay_store_order_no_ask order_no;
-    struct pay_store_dead_event discard;
+    struct pay_store_dead_event dead_event;
+    struct pay_store_case_ask case_ask;
     struct pay_item *same; /**< Folded into that item of this try. */
     bool done;             /**< Nothing is to be decided: a duplicate, or answered already. */
     const struct pay_payment_input *what; /**< The input to decide: its own or the stored one. */
@@ -145,7 +148,7 @@ struct pay_unit {
     bool decided; /**< Has history of its own: its version is to be raised. */
     struct pay_store_order_detail detail;
     struct pay_list history, outbox, jobs, deadlines, commands, audits, redirects, events, cases,
-        route_rows, renewals, pauses, case_notes, withheld;
+        route_rows, renewals, pauses, case_notes, withheld, revived, closed_cases;
 };
 
 struct pay_worker_options {
@@ -182,16 +185,18 @@ struct pay_try {
     struct pay_worker *worker;
     struct pay_item **items;
     size_t count;
-    struct pay_list inbox;      /**< pay_store_inbox_row, sorted by key. */
-    struct pay_list commands;   /**< pay_store_command_ask */
-    struct pay_list stored;     /**< pay_store_stored_event */
-    struct pay_list discards;   /**< pay_store_dead_event */
-    struct pay_list references; /**< pay_store_reference_ask */
-    struct pay_list ref_items;  /**< pay_item, one per reference. */
-    struct pay_list units;      /**< pay_unit, sorted by payment id; the first may be without. */
-    struct pay_unit *loose;     /**< The unit without a payment. */
+    struct pay_list inbox;       /**< pay_store_inbox_row, sorted by key. */
+    struct pay_list commands;    /**< pay_store_command_ask */
+    struct pay_list stored;      /**< pay_store_stored_event */
+    struct pay_list dead_events; /**< pay_store_dead_event */
+    struct pay_list case_asks;   /**< pay_store_case_ask */
+    struct pay_list references;  /**< pay_store_reference_ask */
+    struct pay_list ref_items;   /**< pay_item, one per reference. */
+    struct pay_list units;       /**< pay_unit, sorted by payment id; the first may be without. */
+    struct pay_unit *loose;      /**< The unit without a payment. */
     int64_t now_us;
     size_t conflicts;
+    bool is_begun;
 };
 
 /* ---- item.c: bytes to items ---- */
@@ -199,6 +204,9 @@ struct pay_try {
 /** @brief Decode and validate one record. Never fails: what cannot work is a POISON item. */
 void pay_item_read(struct pay_worker *worker, const struct pay_kafka_msg *msg,
                    struct pay_item *item);
+/** @brief The same for a value that was kept; msg and arena are the command's that names it. */
+void pay_item_read_kept(struct pay_worker *worker, const struct pay_kafka_msg *msg,
+                        struct pay_bytes value, struct pay_item *item);
 /** @brief Make the item poison. @param text for people, no payload. */
 void pay_item_poison(struct pay_item *item, enum pay_dead_reason reason, const char *text);
 /** @brief SHA-256 of an inbox key's parts; false: they are not of the form that a key may have. */
@@ -223,6 +231,25 @@ PAY_MUST_CHECK bool pay_command_audit(struct pay_try *turn, struct pay_unit *uni
                                       const char *reason);
 /** @return true for a command that pay_command_loose() answers. */
 bool pay_command_is_loose(const struct pay_command *command);
+
+/* ---- dead.c: what was given up, again or no more ---- */
+
+/**
+ * @brief Before anything else of a try: open the poison that a REPLAY_INPUT names. The event in it
+ * joins the try as if it were delivered now.
+ */
+PAY_MUST_CHECK enum pay_status pay_dead_open(struct pay_try *turn, struct pay_err *err);
+/** @brief Decide the stored event from now on. @return NULL, or why it cannot be read. */
+const char *pay_dead_open_stored(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
+/* Each: @return NULL, or why it is refused. @param ret_fits false: the arena is full. */
+const char *pay_dead_replay_input(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
+const char *pay_dead_replay_event(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
+const char *pay_dead_discard_event(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
+const char *pay_dead_resolve_case(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
+/** @brief The case of an event that was decided at last. @param case_id as the case has it. */
+PAY_MUST_CHECK bool pay_dead_close_case(struct pay_try *turn, struct pay_unit *unit,
+                                        const struct pay_item *item, struct pay_str case_id,
+                                        const char *code);
 
 /* ---- derive.c: what an input is worth ---- */
 
@@ -262,6 +289,10 @@ PAY_MUST_CHECK enum pay_status pay_jobs_make(struct pay_try *turn, struct pay_li
 
 /* ---- orphan.c ---- */
 
+/** @return psp/psp_account/transport_key of the event decided: of its deadline and case. */
+struct pay_str pay_orphan_name(struct pay_try *turn, const struct pay_item *item);
+/** @brief The stored row that a command names is not waiting any more. */
+PAY_MUST_CHECK bool pay_orphan_stored_done(struct pay_try *turn, const struct pay_item *item);
 /** @brief An event whose payment or attempt is not there: keep it, or give it up. */
 PAY_MUST_CHECK bool pay_orphan_keep(struct pay_try *turn, struct pay_unit *unit,
                                     struct pay_item *item);

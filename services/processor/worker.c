@@ -117,6 +117,11 @@ static bool is_condemned(struct pay_item *item, const struct pay_err *err)
     if (item->kind == PAY_ITEM_POISON) {
         return false;
     }
+    if (item->twin != NULL) { /* what it replays is refused as it was before, not the command */
+        item->twin = NULL;
+        item->twin_refusal = pay_dead_reason_name(PAY_DEAD_DATA_REFUSED);
+        return true;
+    }
     condemn(item, err);
     return true;
 }

@@ -126,7 +126,7 @@ enum pay_status pay_write_lock(struct pay_try *turn, struct pay_list *units,
 struct rest {
     struct pay_list new_attempts, attempts, amounts, routes, renewals, references, gates, new_cases,
         cases, loose_cases, history, set_deadlines, clear_deadlines, commands, audits, redirects,
-        events, pauses, withheld, outbox;
+        events, pauses, withheld, revived, closed_cases, outbox;
 };
 
 static bool add_all(struct pay_arena *arena, struct pay_list *to, const struct pay_list *from)
@@ -283,6 +283,8 @@ static bool add_rest(struct pay_arena *arena, struct pay_unit *unit, struct rest
            add_all(arena, &rest->loose_cases, &unit->cases) &&
            add_all(arena, &rest->pauses, &unit->pauses) &&
            add_all(arena, &rest->withheld, &unit->withheld) &&
+           add_all(arena, &rest->revived, &unit->revived) &&
+           add_all(arena, &rest->closed_cases, &unit->closed_cases) &&
            add_all(arena, &rest->outbox, &unit->outbox);
 }
 
@@ -346,6 +348,9 @@ static enum pay_status queue_about(struct pay_store *store, struct rest *rest, s
     s = s != PAY_OK ? s : pay_store_case_update(store, ROWS(pay_store_case_row, rest->cases));
     s = s != PAY_OK ? s
                     : pay_store_case_add_loose(store, ROWS(pay_store_case_row, rest->loose_cases));
+    s = s != PAY_OK
+            ? s
+            : pay_store_case_close_loose(store, ROWS(pay_store_case_row, rest->closed_cases));
     s = s != PAY_OK ? s
                     : pay_store_deadline_set(store, ROWS(pay_store_deadline, rest->set_deadlines));
     s = s != PAY_OK
@@ -360,6 +365,9 @@ static enum pay_status queue_about(struct pay_store *store, struct rest *rest, s
     for (size_t i = 0; i < rest->withheld.count && s == PAY_OK; i++) {
         const struct pay_withheld *withheld = rest->withheld.items[i];
         s = pay_store_dead_replace(store, withheld->dead, &withheld->row, err);
+    }
+    for (size_t i = 0; i < rest->revived.count && s == PAY_OK; i++) {
+        s = pay_store_dead_revive(store, rest->revived.items[i], err);
     }
     return s != PAY_OK ? s : pay_store_outbox_add(store, ROWS(pay_store_outbox_row, rest->outbox));
 }

@@ -21,7 +21,12 @@
 /* NOLINTBEGIN(concurrency-mt-unsafe) */
 
 static const char accounts_text[] =
-    "{\"version\": 1, \"merchants\": [{\"id\": \"acme\","
+    "{\"version\": 1, \"merchants\": [{\"id\": \"other\","
+    " \"limits\": {\"commands_per_s\": 200, \"amount_max_minor\": {\"EUR\": 1000000}},"
+    " \"order_expires_after_s\": 86400, \"failover_window_s\": 900, \"retry_until_expiry\": true,"
+    " \"authorization_end\": \"void\","
+    " \"refund_threshold_minor\": {\"EUR\": {\"per_payment\": 0, \"per_day\": 0}},"
+    " \"default_routes\": []}, {\"id\": \"acme\","
     " \"limits\": {\"commands_per_s\": 200, \"amount_max_minor\": {\"EUR\": 1000000}},"
     " \"order_expires_after_s\": 86400, \"failover_window_s\": 900, \"retry_until_expiry\": true,"
     " \"authorization_end\": \"void\","
@@ -54,7 +59,7 @@ static const char accounts_text[] =
     " {\"id\": \"operator-1\", \"kind\": \"operator\","
     " \"keys\": [{\"id\": \"operator-1-a\", \"file\": \"operator.pub\"}], \"may\": [{\"merchant\":"
     " \"*\", \"commands\": [\"PAUSE_ROUTE\", \"RESUME_ROUTE\", \"REPLAY_INPUT\", "
-    "\"DISCARD_EVENT\"]}]}]}";
+    "\"REPLAY_EVENT\", \"DISCARD_EVENT\", \"RESOLVE_CASE\"]}]}]}";
 
 void world_must(struct world *world, enum pay_status status)
 {

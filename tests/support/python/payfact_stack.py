@@ -313,7 +313,7 @@ class Stack:
         service = ["CREATE_PAYMENT", "START_ATTEMPT", "CHANGE_METHOD", "CONTINUE_ATTEMPT", "CAPTURE", "CANCEL_PAYMENT",
                    "REQUEST_REFUND"]  # fmt: skip
         operator = ["REQUEST_REFUND", "FORCE_CLOSE_UNKNOWN", "CORRECT_STATE", "RELEASE_RESERVATION", "OVERRIDE_BLOCK",
-                    "RESOLVE_CASE", "REPLAY_INPUT", "DISCARD_EVENT", "PAUSE_ROUTE", "RESUME_ROUTE", "APPROVE", "DECLINE"]  # fmt: skip
+                    "RESOLVE_CASE", "REPLAY_INPUT", "REPLAY_EVENT", "DISCARD_EVENT", "PAUSE_ROUTE", "RESUME_ROUTE", "APPROVE", "DECLINE"]  # fmt: skip
         merchant = {
             "id": MERCHANT,
             "limits": {"commands_per_s": 1000, "amount_max_minor": {"EUR": 100000000, "JPY": 100000000}},

@@ -218,6 +218,7 @@ static void make_command(union any_record *into, size_t variant)
         [PAY_CMD_DISCARD_EVENT] = set_subject,
         [PAY_CMD_PAUSE_ROUTE] = set_subject,
         [PAY_CMD_RESUME_ROUTE] = set_subject,
+        [PAY_CMD_REPLAY_EVENT] = set_subject,
     };
     into->command = (struct pay_command){
         .command_id = TEXT("command_id"),

@@ -479,7 +479,7 @@ static void test_fingerprints(void **state)
     struct fixture *f = *state;
     static const uint64_t expected[PAY_RECORD_COUNT] = {
         [PAY_RECORD_RAW_NOTIFICATION] = 0xc0ff5ff70059bbfe,
-        [PAY_RECORD_COMMAND] = 0x1e109642297a0530,
+        [PAY_RECORD_COMMAND] = 0xb062e50ecfce917f,
         [PAY_RECORD_COMMAND_SECRETS] = 0x45bd3e3dc0ed0854,
         [PAY_RECORD_PAYMENT_INPUT] = 0x44fa3ed9f712a37d,
         [PAY_RECORD_PSP_JOB] = 0xb5d5781a59d40250,
