@@ -520,13 +520,12 @@ static void read_headers(const rd_kafka_message_t *rkm, struct pay_kafka_headers
     }
 }
 
-static void take(struct pay_kafka_consumer *consumer, struct part *part, rd_kafka_message_t *rkm)
+void pay_kafka_view(rd_kafka_message_t *rkm, const char *topic, struct pay_kafka_msg *msg)
 {
-    struct pay_kafka_msg *msg = &consumer->batch.msgs[consumer->batch.count++];
     rd_kafka_timestamp_type_t kind = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE;
     int64_t timestamp_ms = rd_kafka_message_timestamp(rkm, &kind);
 
-    msg->topic = part->topic;
+    msg->topic = topic;
     msg->partition = rkm->partition;
     msg->offset = rkm->offset;
     msg->key = (struct pay_bytes){rkm->key, rkm->key_len};
@@ -536,6 +535,11 @@ static void take(struct pay_kafka_consumer *consumer, struct part *part, rd_kafk
     msg->headers.over = false;
     msg->handle = rkm;
     read_headers(rkm, &msg->headers);
+}
+
+static void take(struct pay_kafka_consumer *consumer, struct part *part, rd_kafka_message_t *rkm)
+{
+    pay_kafka_view(rkm, part->topic, &consumer->batch.msgs[consumer->batch.count++]);
     part->position = rkm->offset + 1;
     if (part->first < 0) {
         part->first = rkm->offset;

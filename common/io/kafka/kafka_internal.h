@@ -4,6 +4,7 @@
 #define PAY_IO_KAFKA_KAFKA_INTERNAL_H
 
 #include "common/io/kafka/kafka_conf.h"
+#include "common/io/kafka/kafka_consumer.h"
 #include "common/io/kafka/kafka_error.h"
 #include "common/io/kafka/kafka_headers.h"
 
@@ -45,6 +46,8 @@ PAY_MUST_CHECK enum pay_status pay_kafka_metadata(rd_kafka_t *rk, rd_kafka_topic
                                                   int timeout_ms,
                                                   const struct rd_kafka_metadata **ret_metadata,
                                                   struct pay_err *err);
+/* A plain view of a record, which it holds until pay_kafka_msg_release(). */
+void pay_kafka_view(rd_kafka_message_t *rkm, const char *topic, struct pay_kafka_msg *msg);
 /* Fill an error of a consumer, commit or admin call. */
 enum pay_status pay_kafka_fail(struct pay_err *err, const char *what, int code, const char *text);
 

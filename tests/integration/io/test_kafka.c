@@ -4,6 +4,7 @@
 #include "common/io/kafka/kafka_admin.h"
 #include "common/io/kafka/kafka_consumer.h"
 #include "common/io/kafka/kafka_producer.h"
+#include "common/io/kafka/kafka_reader.h"
 
 #include "common/base/clock.h"
 #include "common/base/hash.h"
@@ -409,6 +410,67 @@ static void a_record_over_the_topics_limit_is_reject(void **state)
     must(world, pay_kafka_admin_delete(world->admin, name, ADMIN_MS, &world->err));
 }
 
+struct counting {
+    size_t seen, enough;
+    int64_t last[PARTITIONS];
+};
+
+static bool count_record(void *ctx, const struct pay_kafka_msg *msg)
+{
+    struct counting *counting = ctx;
+
+    assert_true(msg->offset > counting->last[msg->partition]); /* Each once, in order. */
+    counting->last[msg->partition] = msg->offset;
+    assert_true(pay_bytes_eq(msg->key, msg->value));
+    counting->seen++;
+    return counting->seen != counting->enough;
+}
+
+static size_t read_with(struct world *world, struct pay_kafka_reader_options options, size_t enough)
+{
+    struct counting counting = {.enough = enough, .last = {-1, -1, -1, -1}};
+
+    options.conf = conf();
+    options.topic = options.topic == NULL ? world->topic : options.topic;
+    options.timeout_ms = 30000;
+    options.on_record = count_record;
+    options.ctx = &counting;
+    must(world, pay_kafka_read_topic(&options, &world->err));
+    return counting.seen;
+}
+
+static void a_topic_is_read_once_as_it_is_and_nobody_is_disturbed(void **state)
+{
+    struct world *world = *state;
+    struct pay_kafka_reader_options options = {.topic = NULL};
+
+    assert_int_equal(read_with(world, options, 0), 0); /* Empty. */
+    produce_range(world, 0, RECORDS_MAX);
+    assert_int_equal(read_with(world, options, 0), RECORDS_MAX);
+    assert_int_equal(read_with(world, options, 0), RECORDS_MAX); /* Nothing was committed. */
+    assert_int_equal(read_with(world, options, 7), 7);
+    options.since_ms = pay_clock_wall_us() / 1000 + 3600000;
+    assert_int_equal(read_with(world, options, 0), 0);
+    options.since_ms = pay_clock_wall_us() / 1000 - 3600000;
+    assert_int_equal(read_with(world, options, 0), RECORDS_MAX);
+}
+
+static void a_topic_that_is_not_there_or_a_broker_that_is_away(void **state)
+{
+    struct world *world = *state;
+    struct counting counting = {.enough = 0};
+    struct pay_kafka_reader_options options = {.conf = conf(),
+                                               .topic = "pay-io-nobody-made-this",
+                                               .timeout_ms = 30000,
+                                               .on_record = count_record,
+                                               .ctx = &counting};
+
+    assert_int_equal(pay_kafka_read_topic(&options, &world->err), PAY_REJECT);
+    options.conf.bootstrap = "127.0.0.1:1";
+    options.timeout_ms = 1000;
+    assert_int_equal(pay_kafka_read_topic(&options, &world->err), PAY_RETRY);
+}
+
 #define BROKER_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -420,6 +482,8 @@ int main(void)
         BROKER_TEST(a_second_holder_of_a_name_fences_the_first),
         BROKER_TEST(admin_creates_compares_and_refuses),
         BROKER_TEST(a_record_over_the_topics_limit_is_reject),
+        BROKER_TEST(a_topic_is_read_once_as_it_is_and_nobody_is_disturbed),
+        BROKER_TEST(a_topic_that_is_not_there_or_a_broker_that_is_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
