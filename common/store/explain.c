@@ -291,9 +291,9 @@ static bool read_field(const struct pay_explain_field *field, const struct pay_p
     return true;
 }
 
-static enum pay_status read_list(const struct pay_explain_spec *spec,
-                                 const struct pay_pg_result *result, struct pay_arena *arena,
-                                 struct pay_explain_rows *ret_rows, struct pay_err *err)
+enum pay_status pay_store_read_rows(const struct pay_explain_spec *spec,
+                                    const struct pay_pg_result *result, struct pay_arena *arena,
+                                    struct pay_explain_rows *ret_rows, struct pay_err *err)
 {
     const size_t there = pay_pg_rows(result);
     const size_t skipped = there > PAY_EXPLAIN_ROWS_MAX ? there - PAY_EXPLAIN_ROWS_MAX : 0;
@@ -348,8 +348,8 @@ enum pay_status pay_store_explain(struct pay_store *store, const char *payment_i
         explain.now_us = pay_pg_timestamptz(pay_store_result(store, first - 1), 0, 0);
     }
     for (size_t i = 0; status == PAY_OK && i < PAY_EXPLAIN_LIST_COUNT; i++) {
-        status = read_list(&lists[i].spec, pay_store_result(store, first + i), arena,
-                           &explain.lists[i], err);
+        status = pay_store_read_rows(&lists[i].spec, pay_store_result(store, first + i), arena,
+                                     &explain.lists[i], err);
     }
     pay_store_rollback(store); /* only read: ends the snapshot, or whatever failed */
     if (status == PAY_OK) {

@@ -161,6 +161,12 @@ struct pay_explain {
     struct pay_explain_rows lists[PAY_EXPLAIN_LIST_COUNT];
 };
 
+/** @brief Read a result whose columns are the fields of @p spec, in that order. */
+PAY_MUST_CHECK enum pay_status pay_store_read_rows(const struct pay_explain_spec *spec,
+                                                   const struct pay_pg_result *result,
+                                                   struct pay_arena *arena,
+                                                   struct pay_explain_rows *ret_rows,
+                                                   struct pay_err *err);
 /** @return the static table of a list. */
 const struct pay_explain_spec *pay_explain_spec(enum pay_explain_list list);
 /** @return true when anything at all is known: an order, or a refused command, or an orphan. */

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "common/store/store.h"
 
 #include "common/base/banned.h"
 
 #define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 #define NAME "payfactctl"
+#define STATEMENT_TIMEOUT_MS 5000
 
 #define TEXT(member_, name_, default_, doc_)                                                  \
     {(name_), PAY_CFG_TEXT, offsetof(struct pay_ctl_settings, member_), (default_), 0, 0, "", \
@@ -20,7 +22,7 @@ static const struct pay_cfg_row rows[] = {
     TEXT(log_level, "LOG_LEVEL", "warn", "Least level that is logged: debug, info, warn or error."),
     TEXT(pg_conninfo, "PG_CONNINFO", NULL,
          "libpq connection string or URI, without the password; for migrate the schema's owner,"
-         " for explain a member of payfact_operator."),
+         " for explain, dlq and evidence a member of payfact_operator."),
     TEXT(pg_password_file, "PG_PASSWORD_FILE", NULL,
          "File that holds the password of the database role."),
     TEXT(kafka_brokers, "KAFKA_BROKERS", NULL, "Bootstrap brokers, host:port separated by commas."),
@@ -47,6 +49,11 @@ static const struct pay_ctl_command *const commands[] = {
     &pay_ctl_schemas_check,
     &pay_ctl_schemas_register,
     &pay_ctl_explain,
+    &pay_ctl_dlq_list,
+    &pay_ctl_dlq_show,
+    &pay_ctl_dlq_replay,
+    &pay_ctl_dlq_discard,
+    &pay_ctl_evidence,
     &pay_ctl_send_create_payment,
     &pay_ctl_send_start_attempt,
     &pay_ctl_send_change_method,
@@ -58,7 +65,8 @@ static const struct pay_ctl_command *const commands[] = {
 
 static const char exits[] =
     "Exit: 0 done; 1 a server is away, nothing was done; 2 command line, settings or a file;\n"
-    "3 explain found nothing; 4 refused by what is there; 5 it may have been done, look first.\n";
+    "3 nothing is known by that name; 4 refused by what is there; 5 it may have been done, look "
+    "first.\n";
 
 /* ---- for the commands ---- */
 
@@ -85,6 +93,19 @@ enum pay_status pay_ctl_pg_options(const struct pay_ctl *ctl, const char *who,
         .application_name = who,
     };
     return PAY_OK;
+}
+
+enum pay_status pay_ctl_store(const struct pay_ctl *ctl, const char *who, bool is_reader,
+                              struct pay_store **ret_store, struct pay_err *err)
+{
+    struct pay_pg_options options;
+    enum pay_status status = pay_ctl_pg_options(ctl, who, &options, err);
+    if (status == PAY_OK) {
+        options.read_only = is_reader;
+        options.statement_timeout_ms = STATEMENT_TIMEOUT_MS;
+        status = pay_store_new(&options, ret_store, err);
+    }
+    return status == PAY_OK ? pay_store_connect(*ret_store, err) : status;
 }
 
 enum pay_status pay_ctl_kafka_conf(const struct pay_ctl *ctl, struct pay_kafka_conf *ret_conf,

@@ -23,7 +23,7 @@ enum pay_ctl_exit {
     PAY_CTL_OK = 0,
     PAY_CTL_FAILED = 1,    /**< A server or file is away: nothing was done, try again. */
     PAY_CTL_USAGE = 2,     /**< Command line or settings. */
-    PAY_CTL_NOT_FOUND = 3, /**< explain: nothing is known of it. */
+    PAY_CTL_NOT_FOUND = 3, /**< Nothing is known by that name. */
     PAY_CTL_REFUSED = 4,   /**< What is there does not allow it: a person must look. */
     PAY_CTL_UNKNOWN = 5,   /**< It may have been done: look before trying again. */
 };
@@ -64,6 +64,11 @@ extern const struct pay_ctl_command pay_ctl_topics;
 extern const struct pay_ctl_command pay_ctl_schemas_check;
 extern const struct pay_ctl_command pay_ctl_schemas_register;
 extern const struct pay_ctl_command pay_ctl_explain;
+extern const struct pay_ctl_command pay_ctl_dlq_list;
+extern const struct pay_ctl_command pay_ctl_dlq_show;
+extern const struct pay_ctl_command pay_ctl_dlq_replay;
+extern const struct pay_ctl_command pay_ctl_dlq_discard;
+extern const struct pay_ctl_command pay_ctl_evidence;
 extern const struct pay_ctl_command pay_ctl_keygen_command;
 extern const struct pay_ctl_command pay_ctl_keygen_evidence;
 extern const struct pay_ctl_command pay_ctl_send_create_payment;
@@ -81,6 +86,14 @@ enum pay_ctl_exit pay_ctl_exit_of(enum pay_status status);
 PAY_MUST_CHECK enum pay_status pay_ctl_pg_options(const struct pay_ctl *ctl, const char *who,
                                                   struct pay_pg_options *ret_options,
                                                   struct pay_err *err);
+struct pay_store;
+/**
+ * @brief A store that is connected; the caller frees it, also after a failure.
+ * @param who for pg_stat_activity. @param is_reader nothing is written through it.
+ */
+PAY_MUST_CHECK enum pay_status pay_ctl_store(const struct pay_ctl *ctl, const char *who,
+                                             bool is_reader, struct pay_store **ret_store,
+                                             struct pay_err *err);
 /** @brief PAY_REJECT unless there are brokers. */
 PAY_MUST_CHECK enum pay_status
 pay_ctl_kafka_conf(const struct pay_ctl *ctl, struct pay_kafka_conf *ret_conf, struct pay_err *err);

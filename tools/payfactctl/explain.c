@@ -9,7 +9,6 @@
 #include "common/base/banned.h"
 
 #define ARENA_BYTES_MAX ((size_t)64 * 1024 * 1024)
-#define STATEMENT_TIMEOUT_MS 5000
 
 static const char op[] = "explain";
 
@@ -124,20 +123,11 @@ static enum pay_status look(struct pay_ctl *ctl, const struct options *options,
 static enum pay_status connect_and_look(struct pay_ctl *ctl, const struct options *options,
                                         bool *ret_known, struct pay_err *err)
 {
-    struct pay_pg_options pg;
     struct pay_store *store = NULL;
     struct pay_arena *arena = pay_arena_new(ARENA_BYTES_MAX);
     enum pay_status status = arena == NULL
                                  ? pay_err_set(err, PAY_RETRY, 0, op, "memory is out")
-                                 : pay_ctl_pg_options(ctl, "payfactctl explain", &pg, err);
-    if (status == PAY_OK) {
-        pg.read_only = true;
-        pg.statement_timeout_ms = STATEMENT_TIMEOUT_MS;
-        status = pay_store_new(&pg, &store, err);
-    }
-    if (status == PAY_OK) {
-        status = pay_store_connect(store, err);
-    }
+                                 : pay_ctl_store(ctl, "payfactctl explain", true, &store, err);
     if (status == PAY_OK) {
         status = look(ctl, options, store, arena, ret_known, err);
     }

@@ -48,7 +48,7 @@ static void value(const struct pay_explain_field *field, const char *row, struct
     }
 }
 
-static void object(const struct pay_explain_spec *spec, const char *row, struct pay_buf *out)
+void pay_explain_json_row(const struct pay_explain_spec *spec, const void *row, struct pay_buf *out)
 {
     pay_buf_add_char(out, '{');
     for (size_t i = 0; i < spec->field_count; i++) {
@@ -66,13 +66,13 @@ static void list(const struct pay_explain *explain, enum pay_explain_list which,
     pay_buf_printf(out, ",\"%s\":", spec->name);
     if (which == PAY_EXPLAIN_ORDER) {
         count == 0 ? pay_buf_add_c(out, "null")
-                   : object(spec, pay_explain_row(explain, which, 0), out);
+                   : pay_explain_json_row(spec, pay_explain_row(explain, which, 0), out);
         return;
     }
     pay_buf_add_char(out, '[');
     for (size_t i = 0; i < count; i++) {
         pay_buf_add_c(out, i == 0 ? "" : ",");
-        object(spec, pay_explain_row(explain, which, i), out);
+        pay_explain_json_row(spec, pay_explain_row(explain, which, i), out);
     }
     pay_buf_add_char(out, ']');
 }

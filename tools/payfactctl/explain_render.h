@@ -24,6 +24,9 @@ struct pay_explain_next {
 size_t pay_explain_next(const struct pay_explain *explain,
                         struct pay_explain_next ret_next[PAY_EXPLAIN_NEXT_MAX]);
 void pay_explain_text(const struct pay_explain *explain, struct pay_buf *out);
+/** One row as an object. */
+void pay_explain_json_row(const struct pay_explain_spec *spec, const void *row,
+                          struct pay_buf *out);
 /** One object and a newline. */
 void pay_explain_json(const struct pay_explain *explain, struct pay_buf *out);
 

@@ -119,7 +119,7 @@ static enum pay_status produce(struct pay_ctl *ctl, const struct pay_send_order 
         return pay_err_set(err, PAY_FATAL, 0, op, "PAYFACT_TOPIC_PREFIX is not part of a name");
     }
     const struct pay_kafka_record record = {.topic = topic,
-                                            .key = pay_str_of(order->payment_id),
+                                            .key = pay_str_of(order->key),
                                             .value = pay_buf_bytes(&order->value),
                                             .headers = &headers};
     enum pay_status status = pay_ctl_kafka_conf(ctl, &options.conf, err);
@@ -173,19 +173,6 @@ static enum pay_status wait_answer(struct pay_store *store, const struct pay_sen
     return PAY_OK;
 }
 
-/* Before anything is sent: a database that is away must not leave a command without its answer. */
-static enum pay_status open_store(const struct pay_ctl *ctl, struct pay_store **ret_store,
-                                  struct pay_err *err)
-{
-    struct pay_pg_options options;
-    enum pay_status status = pay_ctl_pg_options(ctl, "payfactctl send", &options, err);
-    if (status == PAY_OK) {
-        options.read_only = true;
-        status = pay_store_new(&options, ret_store, err);
-    }
-    return status == PAY_OK ? pay_store_connect(*ret_store, err) : status;
-}
-
 /* ---- say ---- */
 
 static void print(struct pay_ctl *ctl, const struct pay_send_options *options,
@@ -219,7 +206,9 @@ static enum pay_status send_built(struct pay_ctl *ctl, const struct pay_send_opt
     struct delivery delivery = {.is_reported = false};
     struct pay_explain_answer answer = {.is_there = false};
     struct pay_store *store = NULL;
-    enum pay_status status = options->wait_s > 0 ? open_store(ctl, &store, err) : PAY_OK;
+    /* Before anything is sent: a database that is away must not leave a command unanswered. */
+    enum pay_status status =
+        options->wait_s > 0 ? pay_ctl_store(ctl, "payfactctl send", true, &store, err) : PAY_OK;
     if (status == PAY_OK) {
         status = produce(ctl, order, options->key_id, &delivery, err);
     }
@@ -233,14 +222,14 @@ static enum pay_status send_built(struct pay_ctl *ctl, const struct pay_send_opt
     return status;
 }
 
-static enum pay_ctl_exit send(struct pay_ctl *ctl, enum pay_command_type type, const void *given,
-                              struct pay_err *err)
+enum pay_ctl_exit pay_send(struct pay_ctl *ctl, enum pay_command_type type,
+                           const struct pay_send_options *options, struct pay_err *err)
 {
     struct pay_send_order order;
     enum pay_ctl_exit code = PAY_CTL_USAGE;
-    const enum pay_status status = pay_send_build(type, given, pay_clock_wall_us(), &order, err);
+    const enum pay_status status = pay_send_build(type, options, pay_clock_wall_us(), &order, err);
     if (status == PAY_OK) {
-        code = pay_ctl_exit_of(send_built(ctl, given, &order, err));
+        code = pay_ctl_exit_of(send_built(ctl, options, &order, err));
     } else if (status != PAY_REJECT) {
         code = pay_ctl_exit_of(status);
     }
@@ -252,7 +241,7 @@ static enum pay_ctl_exit send(struct pay_ctl *ctl, enum pay_command_type type, c
     static enum pay_ctl_exit run_##name_(struct pay_ctl *ctl, const void *given, \
                                          struct pay_err *err)                    \
     {                                                                            \
-        return send(ctl, PAY_CMD_##type_, given, err);                           \
+        return pay_send(ctl, PAY_CMD_##type_, given, err);                       \
     }                                                                            \
     const struct pay_ctl_command pay_ctl_send_##name_ = {                        \
         .name = "send " #type_,                                                  \

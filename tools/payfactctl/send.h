@@ -15,6 +15,7 @@
 #include "common/crypto/ed25519.h"
 #include "common/io/kafka/kafka_headers.h"
 #include "tools/payfactctl/args.h"
+#include "tools/payfactctl/ctl.h"
 
 #define PAY_SEND_ARENA_BYTES_MAX ((size_t)1024 * 1024)
 
@@ -33,12 +34,18 @@ struct pay_send_options {
     const char *return_url, *payer_id, *payer_ip;
     struct pay_arg_list extra;
     const char *attempt_id, *redirect_data, *reason;
+
+    /* About what was given up; not on the command line of send. */
+    const char *key; /**< Of the record of a command without payment. */
+    const char *psp, *psp_account, *transport_key, *event_id, *case_id;
+    int64_t case_version;
 };
 
 /** A command ready to go. */
 struct pay_send_order {
     struct pay_arena *arena;
-    char payment_id[PAY_ULID_LEN + 1];
+    char payment_id[PAY_ULID_LEN + 1]; /**< "": none. */
+    const char *key;                   /**< Of the record. */
     char command_id[PAY_ULID_LEN + 1]; /**< Used when none was asked for. */
     struct pay_command command;
     struct pay_command_secrets secrets;
@@ -57,6 +64,12 @@ PAY_MUST_CHECK enum pay_status pay_send_build(enum pay_command_type type,
                                               const struct pay_send_options *options,
                                               int64_t now_us, struct pay_send_order *ret_order,
                                               struct pay_err *err);
+/**
+ * @brief Build, produce, wait for the answer where wait_s says so, and print.
+ * @return the exit status; @p err is set unless it is PAY_CTL_OK.
+ */
+enum pay_ctl_exit pay_send(struct pay_ctl *ctl, enum pay_command_type type,
+                           const struct pay_send_options *options, struct pay_err *err);
 /** Wipes secrets. Copes with a half-built order. */
 void pay_send_free(struct pay_send_order *order);
 /** @brief The Kafka headers of a built order; borrowed from it and from @p key_id. */

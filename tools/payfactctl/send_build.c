@@ -17,6 +17,8 @@ static const char op[] = "build command";
 
 /* What a kind of command takes from the options. */
 struct part {
+    int version;      /**< Of the record: the oldest that knows the command; 0: the current one. */
+    bool may_be_free; /**< Of a payment: the command is about something else. */
     enum pay_status (*fill)(const struct pay_send_options *options, int64_t now_us,
                             struct pay_send_order *order, struct pay_err *err);
 };
@@ -208,18 +210,59 @@ static enum pay_status fill_cancel(const struct pay_send_options *options, int64
     return PAY_OK;
 }
 
+/* ---- about what was given up ---- */
+
+static enum pay_status fill_subject(const struct pay_send_options *options, int64_t now_us,
+                                    struct pay_send_order *order, struct pay_err *err)
+{
+    (void)now_us; /* only CREATE_PAYMENT says times */
+    (void)err;    /* nothing can be wrong that the encoder does not see */
+    order->command.subject = (struct pay_cmd_subject){
+        .psp = pay_str_of(options->psp),
+        .psp_account = pay_str_of(options->psp_account),
+        .transport_key = pay_str_of(options->transport_key),
+        .event_id = pay_str_of(options->event_id),
+        .reason_code = pay_str_of(options->reason),
+    };
+    return PAY_OK;
+}
+
+static enum pay_status fill_case(const struct pay_send_options *options, int64_t now_us,
+                                 struct pay_send_order *order, struct pay_err *err)
+{
+    (void)now_us; /* only CREATE_PAYMENT says times */
+    (void)err;    /* nothing can be wrong that the encoder does not see */
+    order->command.controlled = (struct pay_cmd_controlled){
+        .aggregate_id = pay_str_of(options->case_id),
+        .expected_version = options->case_version,
+        .reason_code = pay_str_of(options->reason),
+    };
+    return PAY_OK;
+}
+
 static const struct part parts[PAY_CMD_COUNT] = {
-    [PAY_CMD_CREATE_PAYMENT] = {fill_create}, [PAY_CMD_START_ATTEMPT] = {fill_route},
-    [PAY_CMD_CHANGE_METHOD] = {fill_route},   [PAY_CMD_CONTINUE_ATTEMPT] = {fill_continue},
-    [PAY_CMD_CANCEL_PAYMENT] = {fill_cancel},
+    [PAY_CMD_CREATE_PAYMENT] = {1, false, fill_create},
+    [PAY_CMD_START_ATTEMPT] = {1, false, fill_route},
+    [PAY_CMD_CHANGE_METHOD] = {1, false, fill_route},
+    [PAY_CMD_CONTINUE_ATTEMPT] = {1, false, fill_continue},
+    [PAY_CMD_CANCEL_PAYMENT] = {1, false, fill_cancel},
+    [PAY_CMD_REPLAY_INPUT] = {1, true, fill_subject},
+    [PAY_CMD_DISCARD_EVENT] = {1, true, fill_subject},
+    [PAY_CMD_REPLAY_EVENT] = {0, true, fill_subject},
+    [PAY_CMD_RESOLVE_CASE] = {1, true, fill_case},
 };
 
 /* ---- encode and sign ---- */
 
-static enum pay_status fill_ids(const struct pay_send_options *options, bool may_be_new,
+static enum pay_status fill_ids(const struct pay_send_options *options,
                                 struct pay_send_order *order, struct pay_err *err)
 {
-    if (may_be_new && strcmp(options->payment_id, "new") == 0) {
+    const bool may_be_new = order->command.type == PAY_CMD_CREATE_PAYMENT;
+    const bool is_free = parts[order->command.type].may_be_free && options->payment_id[0] == '\0';
+    order->key = is_free ? options->key : order->payment_id;
+    if (is_free) {
+        order->payment_id[0] = '\0';
+    } else if (may_be_new && strcmp(options->payment_id, "new") == 0) {
         pay_ulid_new(order->payment_id);
     } else if (!pay_id_is_payment(pay_str_of(options->payment_id)) ||
                !pay_str_copy(order->payment_id, sizeof order->payment_id,
@@ -254,6 +297,10 @@ static enum pay_status encode(struct pay_send_order *order, struct pay_err *err)
     if (status == PAY_OK && has_secrets) {
         pay_sha256(pay_buf_bytes(&order->secrets_value), order->digest);
         order->command.secrets_sha256 = (struct pay_bytes){order->digest, sizeof order->digest};
+    }
+    if (status == PAY_OK) { /* so that a relay of the former release reads it, too */
+        status = pay_codec_write_version(codec, PAY_RECORD_COMMAND,
+                                         parts[order->command.type].version, err);
     }
     if (status == PAY_OK) {
         status = pay_command_encode(codec, &order->command, &order->value, err);
@@ -294,7 +341,7 @@ enum pay_status pay_send_build(enum pay_command_type type, const struct pay_send
     if (order->arena == NULL) {
         return pay_err_set(err, PAY_RETRY, 0, op, "memory is out");
     }
-    enum pay_status status = fill_ids(options, type == PAY_CMD_CREATE_PAYMENT, order, err);
+    enum pay_status status = fill_ids(options, order, err);
     if (status == PAY_OK) {
         status = parts[type].fill(options, now_us, order, err);
     }

@@ -368,12 +368,26 @@ def test_the_rule_sees_what_breaks():
         assert incompatibilities(new, old) or incompatibilities(old, new)
 
 
+def has_symbols_of(schema, value):
+    """False for a value with an enum's symbol that came after the schema."""
+    try:
+        encode(schema, value)
+    except ValueError as error:
+        assert "is not in list" in str(error)
+        return False
+    return True
+
+
 def test_older_data_is_read_and_ours_is_read_by_older_readers(tool, record):
     current = without_logical(load(record))
     for version, older in history(record).items():
         older = without_logical(older)
+        assert tool.ask("version", record, 0) == ""
         for variant, value in enumerate(samples(record)):
-            tool.value("recode", record, encode(older, value).hex())
+            if has_symbols_of(older, value):
+                tool.value("recode", record, encode(older, value).hex())
+            else:
+                assert crc(older) != crc(current)
             assert decode(current, tool.value("sample", record, variant), older) is not None
         assert tool.ask("version", record, version) == ""
         written = tool.value("sample", record, 0)
