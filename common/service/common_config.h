@@ -31,6 +31,7 @@ struct pay_common_config {
     char kafka_brokers[PAY_CFG_TEXT_MAX];
     char kafka_properties_file[PAY_CFG_TEXT_MAX];
     char topic_prefix[PAY_CFG_TEXT_MAX];
+    char schema_write[PAY_CFG_TEXT_MAX];
     char pg_conninfo[PAY_CFG_TEXT_MAX];
     char pg_password_file[PAY_CFG_TEXT_MAX];
     char redis_url[PAY_CFG_TEXT_MAX];
@@ -76,6 +77,12 @@ struct pay_common_config {
                  "File of librdkafka properties (name=value lines), for TLS, SASL and tuning."), \
     PAY_ROW_TEXT(type_, member_.topic_prefix, "TOPIC_PREFIX", "payfact.", 0, \
                  "Text put before every topic name and consumer group.")
+
+/** For who writes records: see pay_codec_write_release(). */
+#define PAY_ROWS_SCHEMA(type_, member_) \
+    PAY_ROW_TEXT(type_, member_.schema_write, "SCHEMA_WRITE", "previous", 0, \
+                 "Whose Avro schemas are written: previous (the former release's, for a rolling update), current (once" \
+                 " every pod is new) or a release of schemas/avro/releases.txt.")
 
 #define PAY_ROWS_PG(type_, member_, flags_) \
     PAY_ROW_TEXT(type_, member_.pg_conninfo, "PG_CONNINFO", NULL, (flags_), \

@@ -322,8 +322,10 @@ def main():
     try:
         with own_folder():
             tell(options, teller)
-    except (Stopped, Wrong, AssertionError) as error:
+    except BaseException as error:  # a library in C may turn Stopped into an error of its own
         if not Stopped.by:
+            if not isinstance(error, (Wrong, AssertionError)):
+                raise
             teller.bad(str(error))
             return 1
         teller.line()

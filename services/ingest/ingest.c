@@ -3,6 +3,7 @@
 
 #include "common/base/log.h"
 #include "common/contracts/headers.h"
+#include "common/contracts/release.h"
 
 #include "common/base/banned.h"
 
@@ -15,7 +16,10 @@ enum pay_status pay_desk_make(struct pay_desk *desk, struct pay_ingest *ingest,
     if (desk->arena == NULL) {
         return pay_err_set(err, PAY_RETRY, 0, "desk", "out of memory");
     }
-    return pay_codec_new(&desk->codec, err);
+    const enum pay_status status = pay_codec_new(&desk->codec, err);
+    return status == PAY_OK
+               ? pay_codec_write_release(desk->codec, ingest->cfg->common.schema_write, err)
+               : status;
 }
 
 void pay_desk_free(struct pay_desk *desk)
@@ -41,7 +45,7 @@ enum pay_status pay_ingest_check(const char *role, struct pay_err *err)
         status = pay_keyring_load(common->keyring_file, &ring, err);
         (void)pay_keyring_free(ring);
     }
-    return status;
+    return status == PAY_OK ? pay_release_check(common->schema_write, err) : status;
 }
 
 static bool outlet_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/contracts/command_record.h"
 #include "common/contracts/dead_letter.h"
+#include "common/contracts/release.h"
 
 #include "common/base/banned.h"
 
@@ -335,6 +336,10 @@ static enum pay_status make_parts(struct pay_psp_worker *worker, struct pay_http
     }
     if (status == PAY_OK) {
         status = pay_codec_new(&worker->codec, err);
+    }
+    if (status == PAY_OK) {
+        status =
+            pay_codec_write_release(worker->codec, worker->ingest->cfg->common.schema_write, err);
     }
     worker->arena = pay_arena_new(ARENA_BYTES_MAX);
     if (status == PAY_OK && worker->arena == NULL) {

@@ -17,6 +17,7 @@ struct pay_ingest_settings pay_ingest_settings;
 static const struct pay_cfg_row rows[] = {
     PAY_ROWS_SERVICE(struct pay_ingest_settings, common),
     PAY_ROWS_KAFKA(struct pay_ingest_settings, common),
+    PAY_ROWS_SCHEMA(struct pay_ingest_settings, common),
     PAY_ROWS_PG(struct pay_ingest_settings, common, 0),
     PAY_ROWS_REDIS(struct pay_ingest_settings, common),
     PAY_ROWS_ACCOUNTS(struct pay_ingest_settings, common),

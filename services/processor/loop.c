@@ -7,6 +7,7 @@
 #include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/contracts/release.h"
 #include "common/contracts/topics.h"
 #include "common/io/kafka/kafka_producer.h"
 #include "services/processor/worker.h"
@@ -50,7 +51,7 @@ enum pay_status pay_processor_check(const char *role, struct pay_err *err)
     pay_accounts_release(accounts);
     status = pay_keyring_load(common->keyring_file, &keyring, err);
     keyring = pay_keyring_free(keyring);
-    return status;
+    return status == PAY_OK ? pay_release_check(common->schema_write, err) : status;
 }
 
 /* ---- the worker's requests ---- */

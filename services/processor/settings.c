@@ -13,6 +13,7 @@ struct pay_processor_settings pay_processor_settings;
 static const struct pay_cfg_row rows[] = {
     PAY_ROWS_SERVICE(struct pay_processor_settings, common),
     PAY_ROWS_KAFKA(struct pay_processor_settings, common),
+    PAY_ROWS_SCHEMA(struct pay_processor_settings, common),
     PAY_ROWS_PG(struct pay_processor_settings, common, PAY_CFG_REQUIRED),
     PAY_ROWS_ACCOUNTS(struct pay_processor_settings, common),
     PAY_ROWS_KEYRING(struct pay_processor_settings, common),

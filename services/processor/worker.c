@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/contracts/release.h"
 #include "common/io/pg/pg_error.h"
 
 #include "common/base/banned.h"
@@ -29,6 +30,9 @@ enum pay_status pay_worker_open(const struct pay_worker_options *options,
     worker->scratch = pay_arena_new(PAY_PROCESSOR_ARENA_MAX);
     worker->decision = pay_mem_new(1, sizeof(*worker->decision));
     enum pay_status status = pay_codec_new(&worker->codec, err);
+    if (status == PAY_OK) {
+        status = pay_codec_write_release(worker->codec, common->schema_write, err);
+    }
     if (status == PAY_OK) {
         const struct pay_pg_options pg = {
             .conninfo = common->pg_conninfo,

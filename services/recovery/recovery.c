@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/contracts/release.h"
 #include "services/recovery/internal.h"
 
 #include "common/base/banned.h"
@@ -25,7 +26,7 @@ enum pay_status pay_recovery_check(const char *role, struct pay_err *err)
     if (status == PAY_OK) {
         pay_accounts_release(accounts);
     }
-    return status;
+    return status == PAY_OK ? pay_release_check(common->schema_write, err) : status;
 }
 
 static enum pay_status make_producer(struct pay_recovery *rec, struct pay_err *err)
@@ -61,6 +62,9 @@ static enum pay_status make_parts(struct pay_recovery *rec, struct pay_err *err)
         pay_accounts_open(common->accounts_file, common->secrets_dir, &rec->accounts, NULL, err);
     if (status == PAY_OK) {
         status = pay_codec_new(&rec->codec, err);
+    }
+    if (status == PAY_OK) {
+        status = pay_codec_write_release(rec->codec, common->schema_write, err);
     }
     if (status == PAY_OK) {
         status = pay_store_new(&pg, &rec->store, err);

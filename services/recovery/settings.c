@@ -13,6 +13,7 @@ struct pay_recovery_settings pay_recovery_settings;
 static const struct pay_cfg_row rows[] = {
     PAY_ROWS_SERVICE(struct pay_recovery_settings, common),
     PAY_ROWS_KAFKA(struct pay_recovery_settings, common),
+    PAY_ROWS_SCHEMA(struct pay_recovery_settings, common),
     PAY_ROWS_PG(struct pay_recovery_settings, common, PAY_CFG_REQUIRED),
     PAY_ROWS_ACCOUNTS(struct pay_recovery_settings, common),
     ROW("BATCH_ROWS_MAX", batch_rows_max, "200", 1, 1000, "rows",

@@ -62,6 +62,7 @@ COMMON = {
     "ADMIN_BIND": "127.0.0.1",
     "ADMIN_PORT": "${admin_port}",
     "INSTANCE_ID": "${service}",
+    "SCHEMA_WRITE": "current",
     "LOG_LEVEL": "info",
 }
 
