@@ -232,17 +232,13 @@ static void check_unknown(struct pay_accounts_reader *reader, const char *path,
 static void read_unknown(struct pay_accounts_reader *reader, const char *path,
                          const struct pay_json_value *object, struct pay_account *account)
 {
-    static const char *const names[] = {"longest_processing_s",
-                                        "visibility_grace_s",
-                                        "not_founds_needed",
-                                        "query_first_s",
-                                        "query_max_s",
-                                        "person_after_s",
-                                        "send_window_s",
-                                        "answer_s",
-                                        "action_lifetime_s",
-                                        "cancel_retry_s",
-                                        NULL};
+    static const char *const names[] = {"longest_processing_s", "visibility_grace_s",
+                                        "not_founds_needed",    "query_first_s",
+                                        "query_max_s",          "person_after_s",
+                                        "send_window_s",        "answer_s",
+                                        "action_lifetime_s",    "cancel_retry_s",
+                                        "money_action_life_s",  "money_action_retry_s",
+                                        "reservation_s",        NULL};
     struct pay_psp_traits *traits = &account->traits;
     const struct overlay overlays[] = {
         {{"longest_processing_s", 1, 7 * DAY_S, 0}, &traits->longest_processing_us},
@@ -254,6 +250,9 @@ static void read_unknown(struct pay_accounts_reader *reader, const char *path,
         {{"answer_s", 1, DAY_S, 0}, &traits->answer_us},
         {{"action_lifetime_s", 1, 7 * DAY_S, 0}, &traits->action_lifetime_us},
         {{"cancel_retry_s", 1, DAY_S, 0}, &traits->cancel_retry_us},
+        {{"money_action_life_s", 1, 30 * DAY_S, 0}, &traits->action_life_us},
+        {{"money_action_retry_s", 1, DAY_S, 0}, &traits->action_retry_us},
+        {{"reservation_s", 1, 90 * DAY_S, 0}, &traits->reservation_us},
     };
     account->query_max_us = 900 * SECOND_US;
     if (object == NULL || !pay_rule_object(reader, path, object, names)) {

@@ -295,9 +295,18 @@ const struct pay_psp_adapter pay_psp_stripe = {
                .query_first_us = SECONDS(5),
                .person_after_us = SECONDS(3600),
                .action_lifetime_us = SECONDS(3600),
-               .cancel_retry_us = SECONDS(30)},
+               .cancel_retry_us = SECONDS(30),
+               .captures_part = true,
+               .captures_again = false, /* Once; the rest is released. */
+               .queries_captures = true,
+               .queries_refunds = true,
+               .finds_captures_by_no = true, /* Both stand in the intent, not in an index. */
+               .finds_refunds_by_no = true,
+               /* Past the day for which a refusal is kept under the key and played back. */
+               .action_life_us = SECONDS(72 * 3600),
+               .action_retry_us = SECONDS(300)},
     .query_order = {PAY_QUERY_BY_PSP_REFERENCE, PAY_QUERY_BY_IDEMPOTENT_REPLAY, PAY_QUERY_BY_SEARCH,
-                    PAY_QUERY_BY_NONE},
+                    PAY_QUERY_BY_NONE}, /* Of the attempt; captures and refunds by their number. */
     .replay_lifetime_us = SECONDS(24 * 3600) / 10 * 9,
     .answer_timeout_ms = 2000,
     .tolerance_us = TOLERANCE_S * 1000000,

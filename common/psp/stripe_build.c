@@ -215,6 +215,7 @@ static enum pay_status refund(struct draft *draft)
     return PAY_OK;
 }
 
+/* Also for a capture: the intent bears the number of the one that was made. */
 static enum pay_status query_intent(struct draft *draft)
 {
     return intent_url(draft, "?expand[]=latest_charge") ? PAY_OK
@@ -262,7 +263,7 @@ static const struct {
     {PAY_JOB_REFUND, PAY_QUERY_BY_NONE, refund},
     {PAY_JOB_QUERY, PAY_QUERY_BY_PSP_REFERENCE, query_intent},
     {PAY_JOB_QUERY, PAY_QUERY_BY_SEARCH, search},
-    {PAY_JOB_QUERY_CAPTURE, PAY_QUERY_BY_PSP_REFERENCE, query_intent},
+    {PAY_JOB_QUERY_CAPTURE, PAY_QUERY_BY_REQUEST_NUMBER, query_intent},
     {PAY_JOB_QUERY_REFUND, PAY_QUERY_BY_REQUEST_NUMBER, list_refunds},
 };
 
@@ -379,7 +380,6 @@ enum pay_query_by pay_stripe_choose_query(const struct pay_psp_request_job *job)
         }
         return job->may_replay ? replay : PAY_QUERY_BY_SEARCH;
     case PAY_JOB_QUERY_CAPTURE:
-        return is_known(job) ? PAY_QUERY_BY_PSP_REFERENCE : replay;
     case PAY_JOB_QUERY_REFUND:
         return is_known(job) ? PAY_QUERY_BY_REQUEST_NUMBER : replay;
     default:

@@ -270,23 +270,30 @@ static enum outcome read_query(struct answer *answer)
                     UNCLEAR);
 }
 
-/* An intent is captured once. Under another number, or in the console with another sum: then ours
- * was not, and it never will be. That is said first, for its reservation is in the other's way. In
- * the console with our sum, the open capture of that sum is meant. */
-static bool push_what_was_captured(struct answer *answer)
+/* Whether the intent's one capture is certainly not that of our action: it bears another number, or
+ * none (the console) and another sum. With our sum, the open capture of that sum is meant. */
+static bool is_others_capture(const struct answer *answer)
 {
     const struct pay_str number = capture_ref(answer);
+    const struct pay_str currency = pay_json_str(pay_json_member(answer->root, "currency"));
     int64_t received = 0;
     struct pay_money money = {0};
-    const bool readable =
-        pay_json_int(pay_json_member(answer->root, "amount_received"), &received) &&
-        pay_psp_amount_in(pay_stripe_currencies, received,
-                          pay_json_str(pay_json_member(answer->root, "currency")), &money);
-    const bool is_others = number.len > 0
-                               ? !pay_str_eq(number, answer->job->request_no)
-                               : readable && money.amount_minor != answer->job->amount_minor;
+    if (number.len > 0) {
+        return !pay_str_eq(number, answer->job->request_no);
+    }
+    return answer->job->amount_minor > 0 &&
+           pay_json_int(pay_json_member(answer->root, "amount_received"), &received) &&
+           pay_psp_amount_in(pay_stripe_currencies, received, currency, &money) &&
+           money.amount_minor != answer->job->amount_minor;
+}
+
+/* Then ours was not made and never will be. That is said first, for its reservation is in the other
+ * one's way. */
+static bool push_what_was_captured(struct answer *answer)
+{
     const struct pay_json_value *charge = pay_json_member(answer->root, "latest_charge");
-    return (!is_others || push_capture(answer, PAY_EV_CAPTURE_FAILED, answer->root)) &&
+    return (!is_others_capture(answer) ||
+            push_capture(answer, PAY_EV_CAPTURE_FAILED, answer->root)) &&
            pay_stripe_intent(&answer->scene, answer->root, PAY_STRIPE_CAPTURED) &&
            (pay_json_kind(charge) != PAY_JSON_OBJECT ||
             pay_stripe_refund_sum(&answer->scene, charge));

@@ -225,13 +225,19 @@ static void test_traits_are_overlaid(void **state)
                                 "\"send_window_s\": 11,"
                                 "\"answer_s\": 12,"
                                 "\"action_lifetime_s\": 13,"
-                                "\"cancel_retry_s\": 14"));
+                                "\"cancel_retry_s\": 14,"
+                                "\"money_action_life_s\": 15,"
+                                "\"money_action_retry_s\": 16,"
+                                "\"reservation_s\": 17"));
     a = pay_accounts_account(loaded(fix), PAY_STR("stripe-a"));
     assert_int_equal(a->traits.query_first_us, 7000000);
     assert_int_equal(a->traits.send_window_us, 11000000);
     assert_int_equal(a->traits.answer_us, 12000000);
     assert_int_equal(a->traits.action_lifetime_us, 13000000);
     assert_int_equal(a->traits.cancel_retry_us, 14000000);
+    assert_int_equal(a->traits.action_life_us, 15000000);
+    assert_int_equal(a->traits.action_retry_us, 16000000);
+    assert_int_equal(a->traits.reservation_us, 17000000);
 }
 
 static void test_principals_and_keys(void **state)

@@ -166,7 +166,7 @@ static const struct {
      "/v1/payment_intents/search?query=metadata%5B%27order_id%27%5D%3A%27" ATTEMPT
      "%27&limit=10&expand[]=data.latest_charge",
      NULL, NULL},
-    {PAY_JOB_QUERY_CAPTURE, PAY_QUERY_BY_PSP_REFERENCE, PAYMENT "C01", NULL, 1, "GET",
+    {PAY_JOB_QUERY_CAPTURE, PAY_QUERY_BY_REQUEST_NUMBER, PAYMENT "C01", NULL, 1, "GET",
      "/v1/payment_intents/pi_1?expand[]=latest_charge", NULL, NULL},
     {PAY_JOB_QUERY_REFUND, PAY_QUERY_BY_REQUEST_NUMBER, PAYMENT "R02", NULL, 1, "GET",
      "/v1/refunds?payment_intent=pi_1&limit=100", NULL, NULL},
@@ -274,6 +274,7 @@ static void test_what_cannot_be_built_is_refused(void **state)
     struct pay_psp_request_job part = job_of(PAY_JOB_CAPTURE, PAY_STR(PAYMENT "C01"));
     part.is_final = false;
     refused(*state, &part, PAY_QUERY_BY_NONE, PAY_PSP_NOT_SUPPORTED);
+    assert_false(pay_psp_stripe.traits.captures_again); /* So the core does not ask for it. */
     struct pay_psp_request_job job = submit_job();
     job.capture_mode = PAY_CAPTURE_UNRECOGNIZED;
     refused(*state, &job, PAY_QUERY_BY_NONE, PAY_PSP_BAD_JOB);
@@ -487,7 +488,7 @@ static void test_how_to_ask(void **state)
         {PAY_JOB_QUERY, true, false, PAY_QUERY_BY_PSP_REFERENCE},
         {PAY_JOB_QUERY, false, true, PAY_QUERY_BY_IDEMPOTENT_REPLAY},
         {PAY_JOB_QUERY, false, false, PAY_QUERY_BY_SEARCH},
-        {PAY_JOB_QUERY_CAPTURE, true, true, PAY_QUERY_BY_PSP_REFERENCE},
+        {PAY_JOB_QUERY_CAPTURE, true, true, PAY_QUERY_BY_REQUEST_NUMBER},
         {PAY_JOB_QUERY_CAPTURE, false, true, PAY_QUERY_BY_IDEMPOTENT_REPLAY},
         {PAY_JOB_QUERY_CAPTURE, false, false, PAY_QUERY_BY_NONE},
         {PAY_JOB_QUERY_REFUND, true, true, PAY_QUERY_BY_REQUEST_NUMBER},
@@ -503,6 +504,11 @@ static void test_how_to_ask(void **state)
         job.may_replay = rows[i].may_replay;
         assert_int_equal(pay_psp_stripe.choose_query(&job), rows[i].query_by);
     }
+    /* Only a not-found of a question by our number counts (state-machine.md, note 2). */
+    assert_false(pay_psp_stripe.traits.finds_by_request_no);
+    assert_true(pay_psp_stripe.traits.queries_captures && pay_psp_stripe.traits.queries_refunds);
+    assert_true(pay_psp_stripe.traits.finds_captures_by_no);
+    assert_true(pay_psp_stripe.traits.finds_refunds_by_no);
     /* A day less a tenth. */
     assert_int_equal(pay_psp_stripe.replay_lifetime_us, INT64_C(77760000000));
     assert_false(pay_psp_stripe.traits.finds_by_request_no);

@@ -389,7 +389,7 @@ static void test_no_answer_of_every_call(void **state)
         {PAY_JOB_QUERY, REPLAY, PAY_EV_QUERY_FAILED, PAY_EV_QUERY_FAILED, PAY_EV_QUERY_FAILED},
         {PAY_JOB_QUERY_REFUND, NUMBER, PAY_EV_QUERY_FAILED, PAY_EV_QUERY_FAILED,
          PAY_EV_QUERY_FAILED},
-        {PAY_JOB_QUERY_CAPTURE, REFERENCE, PAY_EV_QUERY_FAILED, PAY_EV_QUERY_FAILED,
+        {PAY_JOB_QUERY_CAPTURE, NUMBER, PAY_EV_QUERY_FAILED, PAY_EV_QUERY_FAILED,
          PAY_EV_QUERY_FAILED},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -494,13 +494,13 @@ static const struct {
      PAY_EV_QUERY_FAILED, false},
     {PAY_JOB_QUERY, REPLAY, 409, ERROR("idempotency_error", "idempotency_key_in_use"),
      PAY_EV_QUERY_FAILED, false},
-    {PAY_JOB_QUERY_CAPTURE, REFERENCE, 200, INTENT("succeeded"), PAY_EV_CAPTURE_SUCCEEDED, false},
-    {PAY_JOB_QUERY_CAPTURE, REFERENCE, 200, INTENT("processing"), PAY_EV_CAPTURE_PROCESSING, false},
-    {PAY_JOB_QUERY_CAPTURE, REFERENCE, 200, INTENT("requires_capture"), PAY_EV_CAPTURE_NOT_FOUND,
+    {PAY_JOB_QUERY_CAPTURE, NUMBER, 200, INTENT("succeeded"), PAY_EV_CAPTURE_SUCCEEDED, false},
+    {PAY_JOB_QUERY_CAPTURE, NUMBER, 200, INTENT("processing"), PAY_EV_CAPTURE_PROCESSING, false},
+    {PAY_JOB_QUERY_CAPTURE, NUMBER, 200, INTENT("requires_capture"), PAY_EV_CAPTURE_NOT_FOUND,
      false},
-    {PAY_JOB_QUERY_CAPTURE, REFERENCE, 200, INTENT("canceled"), PAY_EV_CAPTURE_FAILED, false},
-    {PAY_JOB_QUERY_CAPTURE, REFERENCE, 200, INTENT("requires_action"), PAY_EV_QUERY_FAILED, false},
-    {PAY_JOB_QUERY_CAPTURE, REFERENCE, 404, ERROR("invalid_request_error", "resource_missing"),
+    {PAY_JOB_QUERY_CAPTURE, NUMBER, 200, INTENT("canceled"), PAY_EV_CAPTURE_FAILED, false},
+    {PAY_JOB_QUERY_CAPTURE, NUMBER, 200, INTENT("requires_action"), PAY_EV_QUERY_FAILED, false},
+    {PAY_JOB_QUERY_CAPTURE, NUMBER, 404, ERROR("invalid_request_error", "resource_missing"),
      PAY_EV_QUERY_FAILED, false},
     {PAY_JOB_QUERY_REFUND, NUMBER, 200,
      "{\"object\":\"list\",\"has_more\":false,\"data\":[{\"object\":\"refund\"}," REFUND(
@@ -717,34 +717,34 @@ static const struct {
      2000},
     {PAY_JOB_CAPTURE, NONE, CAPTURED("2599", REF("C02")), {UNK(CAPTURE), PAY_EV_OTHER}, NULL, -1},
     {PAY_JOB_QUERY_CAPTURE,
-     REFERENCE,
+     NUMBER,
      CAPTURED("2599", REF("C01")),
      {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
      PAYMENT "C01",
      2599},
     /* Named, with another sum than was asked for: for the core to judge. */
     {PAY_JOB_QUERY_CAPTURE,
-     REFERENCE,
+     NUMBER,
      CAPTURED("2000", REF("C01")),
      {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
      PAYMENT "C01",
      2000},
     /* Another of our own, with the very sum of this one: not counted twice. */
     {PAY_JOB_QUERY_CAPTURE,
-     REFERENCE,
+     NUMBER,
      CAPTURED("2599", REF("C02")),
      {PAY_EV_CAPTURE_FAILED, PAY_EV_CAPTURE_SUCCEEDED},
      PAYMENT "C02",
      2599},
     /* In the console: with our sum the open capture is meant, with another one ours was not. */
     {PAY_JOB_QUERY_CAPTURE,
-     REFERENCE,
+     NUMBER,
      CAPTURED("2599", ""),
      {PAY_EV_CAPTURE_SUCCEEDED, PAY_EV_OTHER},
      NULL,
      2599},
     {PAY_JOB_QUERY_CAPTURE,
-     REFERENCE,
+     NUMBER,
      CAPTURED("2000", ""),
      {PAY_EV_CAPTURE_FAILED, PAY_EV_CAPTURE_SUCCEEDED},
      NULL,
@@ -756,7 +756,7 @@ static const struct {
      PAYMENT "C01",
      2000},
     {PAY_JOB_QUERY_CAPTURE,
-     REFERENCE,
+     NUMBER,
      CAPTURED("2599.0", REF("C01")),
      {PAY_EV_QUERY_FAILED, PAY_EV_OTHER},
      NULL,
@@ -830,8 +830,8 @@ static void test_a_released_rest_is_no_refund(void **state)
                        "\"metadata\":{\"order_id\":\"" ATTEMPT "\"}}",
                        rows[i / 2].charge);
         const struct call call = {
-            kinds[i % 2], REFERENCE, true, PAY_PSP_ANSWERED, 200, (const char *)fix->text.data,
-            NULL,         NULL};
+            kinds[i % 2], i % 2 == 0 ? REFERENCE : NUMBER, true, PAY_PSP_ANSWERED,
+            200,          (const char *)fix->text.data,    NULL, NULL};
         const struct pay_psp_reading reading = reading_of(fix, &call);
         assert_int_equal(reading.items.items[0].event.type, PAY_EV_CAPTURE_SUCCEEDED);
         assert_int_equal(reading.items.count, rows[i / 2].sum_minor == 0 ? 1 : 2);
@@ -881,8 +881,8 @@ static void test_refund_is_found_by_its_number(void **state)
 /* A canceled intent ends both the capture and the attempt, in that order. */
 static void test_capture_of_a_canceled_intent(void **state)
 {
-    const struct call call = {PAY_JOB_QUERY_CAPTURE, REFERENCE, true, PAY_PSP_ANSWERED, 200,
-                              INTENT("canceled"),    NULL,      NULL};
+    const struct call call = {PAY_JOB_QUERY_CAPTURE, NUMBER, true, PAY_PSP_ANSWERED, 200,
+                              INTENT("canceled"),    NULL,   NULL};
     const struct pay_psp_reading reading = reading_of(*state, &call);
     assert_int_equal(reading.items.count, 2);
     assert_int_equal(reading.items.items[0].event.type, PAY_EV_CAPTURE_FAILED);
