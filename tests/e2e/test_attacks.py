@@ -4,7 +4,7 @@
 import pytest
 
 from payfact_stack import ACCOUNT_A, ACCOUNT_B, new_payment_id, wait_for
-from story import answers, attempt, charges, history, hold_callbacks, published
+from story import answers, attempt, charges, earlier_event, history, hold_callbacks, published, wait_verdict
 
 FORGED = ("unsigned", "signature", "secret", "stale", "future", "amount", "account")
 
@@ -77,6 +77,43 @@ def test_a13_another_amount_moves_nothing_and_becomes_a_case(stack):
     stack.idle()
     assert stack.audit() == [] and len(charges(stack, order)) == 1
     assert published(stack, payment).count("PaymentSucceeded") == 1
+
+
+@pytest.mark.unaudited  # as above
+@pytest.mark.stack(edit=patient)
+def test_another_currency_moves_nothing_and_becomes_a_case(stack):
+    payment, order = waiting(stack)
+    stack.psp.advance(account=ACCOUNT_A, order=order, to="succeeded")
+    event = earlier_event(stack, ACCOUNT_A, order, "payment_intent.succeeded", "succeeded")
+    event["data"]["object"]["currency"] = "usd"
+    assert answers(stack.psp.callback(account=ACCOUNT_A, event=event)) == [200]
+    (row,) = wait_verdict(stack, payment, "SUC", "REJECT")
+    assert row["reason_code"] == "AMOUNT_MISMATCH" and stack.attempt_status(order) == "PROCESSING"
+    stack.wait_event(payment, "ManualReviewRequired")
+    stack.psp.release(order=order)
+    stack.wait_event(payment, "PaymentSucceeded")
+    stack.idle()
+    assert stack.audit() == [] and len(charges(stack, order)) == 1
+
+
+@pytest.mark.stack(edit=patient)
+def test_a_callback_cannot_lend_one_payment_the_reference_of_another(stack):
+    """Signed by the PSP, and mixed up: our number of one payment beside the object of another moves neither."""
+    (paid, paid_order), (payment, order) = waiting(stack), waiting(stack)
+    event = earlier_event(stack, ACCOUNT_A, paid_order, "payment_intent.succeeded", "succeeded")
+    event["data"]["object"]["metadata"]["order_id"] = order
+    event["data"]["object"]["amount_received"] = 2599
+    assert answers(stack.psp.callback(account=ACCOUNT_A, event=event)) == [200]
+    wait_verdict(stack, payment, "SUC", "NEEDS_RECONCILIATION", reason_code="UNEXPECTED_REFERENCE")
+    stack.idle()
+    assert {stack.attempt_status(o) for o in (order, paid_order)} == {"PROCESSING"}
+    assert stack.sql("SELECT payment_id, kind FROM manual_case") == [{"payment_id": payment, "kind": "UNEXPECTED_REFERENCE"}]
+    assert stack.consume_events(kind="PaymentSucceeded") == []
+    for each in (paid_order, order):
+        stack.psp.advance(account=ACCOUNT_A, order=each, to="succeeded")
+        stack.psp.release(order=each)
+    for each in (paid, payment):
+        stack.wait_event(each, "PaymentSucceeded")
 
 
 @pytest.mark.stack(edit=patient)

@@ -133,6 +133,33 @@ def test_another_merchants_payment_is_out_of_reach(stack):
     assert rejected == 4
 
 
+def with_a_rival_that_has_an_account(stack):
+    with_a_rival(stack)
+    path = stack.dir / "accounts.json"
+    document = json.loads(path.read_text())
+    document["psp_accounts"].append({**document["psp_accounts"][0], "id": "stripe-rival", "merchant": "rival"})
+    path.write_text(json.dumps(document))
+
+
+@pytest.mark.redis_irrelevant
+@pytest.mark.stack(prepare=with_a_rival_that_has_an_account)
+def test_a_race_for_one_order_number_has_one_winner_a_merchant(stack):
+    """Two merchants may use one number; within a merchant one payment has it, however many ask at once on two processors."""
+    stack.service("processor", "processor-2").start()
+    asked = {"acme": [], "rival": []}
+    for number in range(12):
+        merchant, upstream, account = (MERCHANT, stack.upstream, ACCOUNT_A) if number % 2 else ("rival", stack.rival, "stripe-rival")
+        route = {"psp": "stripe", "psp_account": account, "method": "card", "failover_on_not_found": False}
+        record, _ = upstream.create_payment(new_payment_id(), merchant, 2599, "EUR", [route], start=False, merchant_order_no="RACE-1")
+        asked[merchant].append(record)
+    for merchant, records in asked.items():
+        told = [wait_answers(stack, record["command_id"])[0] for record in records]
+        reasons = sorted(e["reason_code"] for e in told)
+        assert reasons == ["ACCEPTED"] + ["DUPLICATE_ORDER_NO"] * (len(records) - 1), merchant
+    orders = stack.sql("SELECT merchant_id FROM payment_order WHERE merchant_order_no = 'RACE-1'")
+    assert sorted(o["merchant_id"] for o in orders) == ["acme", "rival"]
+
+
 def test_what_is_not_rightly_signed_is_kept_apart(stack):
     payment = new_payment_id()
     stack.pay(2599, "EUR", payment_id=payment, instruments=["pm_card_authenticationRequired"])

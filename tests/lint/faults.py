@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each row of docs/FIELD_FAULTS.md that says "held" has a test that carries its id in its name.
+"""Each row of docs/FIELD_FAULTS.md that says "held" has a test that carries its id in its name, and each test that
+docs/BAD_INPUT.md names, as `file::test`, is there.
 usage: faults.py [ROOT]. Ends with 1 and one line per finding.
 """
 
@@ -14,15 +15,33 @@ C_ROW_TEST = re.compile(r"\b(?:cmocka_unit_test\w*|T|TEST)\((\w+)")
 PYTHON_TEST = re.compile(r"^ *def (test_\w+)\(", re.M)
 
 
+NAMED = re.compile(r"`(tests/[\w./-]+)::(\w+)`")
+
+
+def names_in(path):
+    if path.suffix == ".c":
+        text = path.read_text(encoding="utf-8")
+        return {*C_TEST.findall(text), *C_ROW_TEST.findall(text)}
+    if path.suffix == ".py" and path.name.startswith("test_"):
+        return set(PYTHON_TEST.findall(path.read_text(encoding="utf-8")))
+    return set()
+
+
 def test_names(root):
-    names = set()
-    for path in sorted((root / "tests").rglob("*")):
-        if path.suffix == ".c":
-            text = path.read_text(encoding="utf-8")
-            names.update(C_TEST.findall(text), C_ROW_TEST.findall(text))
-        elif path.suffix == ".py" and path.name.startswith("test_"):
-            names.update(PYTHON_TEST.findall(path.read_text(encoding="utf-8")))
-    return names
+    return set().union(*(names_in(path) for path in (root / "tests").rglob("*")))
+
+
+def check_named(root):
+    """@return the number of tests named, and those that are not there."""
+    named = NAMED.findall((root / "docs" / "BAD_INPUT.md").read_text(encoding="utf-8"))
+    found = [
+        f"docs/BAD_INPUT.md: {file}::{test}: no such test"
+        for file, test in named
+        if not (root / file).is_file() or test not in names_in(root / file)
+    ]
+    if not named:
+        found.append("docs/BAD_INPUT.md: no test named: nothing to check is not a success")
+    return len(named), found
 
 
 def check_tree(root):
@@ -43,7 +62,9 @@ def check_tree(root):
 def main():
     root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]
     rows, found = check_tree(root)
-    print(*found, f"faults: {rows} rows, {'findings above' if found else 'clean'}", sep="\n")
+    named, missing = check_named(root)
+    found += missing
+    print(*found, f"faults: {rows} rows, {named} named tests, {'findings above' if found else 'clean'}", sep="\n")
     sys.exit(1 if found else 0)
 
 

@@ -306,6 +306,16 @@ class Faults(Tree):
     def test_nothing_to_check(self):
         self.assertEqual(len(self.findings([])), 1)
 
+    def test_a_test_that_is_named_is_there(self):
+        self.findings([("U3", "held")])
+        self.write("docs/BAD_INPUT.md", "`tests/e2e/test_y.py::test_q1_is_held` `tests/unit/test_x.c::U3_D1_it_holds`\n")
+        self.assertEqual(faults.check_named(self.root), (2, []))
+        for gone in ("tests/e2e/test_y.py::test_q1", "tests/unit/test_x.c::test_q1_is_held", "tests/e2e/test_z.py::test_a"):
+            self.write("docs/BAD_INPUT.md", f"`{gone}`\n")
+            self.assertEqual(len(faults.check_named(self.root)[1]), 1, gone)
+        self.write("docs/BAD_INPUT.md", "none\n")
+        self.assertEqual(len(faults.check_named(self.root)[1]), 1)
+
 
 class Tools(Tree):
     """clang-format and clang-tidy by way of tests/support/lint/lint.py, on a copy of it in a small tree."""

@@ -67,6 +67,8 @@ def encode(record_name, record):
 
 def decode(value):
     """A record as a dict; ValueError when the frame or its schema is not known."""
+    if value is None:
+        raise ValueError("no value")
     if value[:1] == b"\0" and int.from_bytes(value[1:5], "big") in BY_REGISTRY_ID:
         return fastavro.schemaless_reader(io.BytesIO(value[5:]), BY_REGISTRY_ID[int.from_bytes(value[1:5], "big")])
     if value[:2] != b"\xc3\x01" or value[2:10] not in BY_FINGERPRINT:
