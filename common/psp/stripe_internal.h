@@ -73,6 +73,26 @@ struct pay_event pay_stripe_event(const struct pay_stripe_scene *scene, enum pay
 bool pay_stripe_push(struct pay_stripe_scene *scene, const struct pay_event *event);
 /** Copy into the arena; a failure is scene->reason. */
 struct pay_str pay_stripe_keep(struct pay_stripe_scene *scene, struct pay_str text);
+/** The id in a member, kept; absent: none. */
+struct pay_str pay_stripe_keep_id(struct pay_stripe_scene *scene,
+                                  const struct pay_json_value *object, const char *name);
+/** metadata.<name>, kept; cut to what a column holds: a cut one is no number of ours. */
+struct pay_str pay_stripe_keep_number(struct pay_stripe_scene *scene,
+                                      const struct pay_json_value *object, const char *name);
+/** A code of Stripe's, kept; absent where it is none. */
+struct pay_str pay_stripe_keep_code(struct pay_stripe_scene *scene, struct pay_str text);
+/** Seconds since 1970 to microseconds; 0: not said. */
+int64_t pay_stripe_time_us(const struct pay_json_value *value);
+void pay_stripe_add_reference(struct pay_event *event, enum pay_reference_kind kind,
+                              struct pay_str reference);
+/** The amount in a member, exactly; a foreign one that does not convert becomes OTHER. */
+bool pay_stripe_set_amount(struct pay_stripe_scene *scene, const struct pay_json_value *object,
+                           const char *field, struct pay_event *event);
+bool pay_stripe_convert_amount(struct pay_stripe_scene *scene, int64_t amount,
+                               struct pay_str currency, struct pay_event *event);
+/** error.code, error.decline_code. */
+void pay_stripe_set_failure(struct pay_stripe_scene *scene, const struct pay_json_value *error,
+                            struct pay_event *event);
 /** code, decline_code to failure class and failure code. */
 void pay_stripe_failure(struct pay_stripe_scene *scene, struct pay_str code,
                         struct pay_str decline_code, struct pay_event *event);
