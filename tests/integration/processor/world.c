@@ -169,6 +169,8 @@ int world_open(void **state)
     world->arena = pay_arena_new((size_t)64 << 20);
     (void)snprintf(world->cfg.common.pg_conninfo, sizeof(world->cfg.common.pg_conninfo),
                    "%s options='-c role=payfact_processor'", world->db.conninfo);
+    (void)pay_str_copy(world->cfg.common.schema_write, sizeof(world->cfg.common.schema_write),
+                       PAY_STR("current"));
     world->cfg.batch_records_max = RECORDS_MAX;
     world->cfg.orphan_budget_s = 3600;
     world->cfg.orphan_first_ms = 1000;
