@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/io/kafka/kafka_consumer.h"
@@ -177,6 +178,9 @@ static void store_offsets(struct role *role)
     struct pay_psp_offset offsets[PAY_PSP_PARTITIONS_MAX];
     struct pay_err err = {.status = PAY_OK};
     const size_t count = pay_psp_queue_offsets(role->queue, offsets, PAY_PSP_PARTITIONS_MAX);
+    if (count > 0) {
+        PAY_FAULT("after_produce_before_offset");
+    }
     for (size_t i = 0; i < count; i++) {
         (void)pay_kafka_consumer_store(role->consumer, role->ingest->topics[PAY_TOPIC_PSP_JOBS],
                                        offsets[i].partition,

@@ -2,6 +2,7 @@
 #include "services/recovery/recovery.h"
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/contracts/release.h"
@@ -110,7 +111,9 @@ static enum pay_status batch(struct pay_recovery *rec, struct pay_err *err)
     pay_arena_reset(rec->arena);
     enum pay_status status = pay_recovery_lease(rec, err);
     if (status == PAY_OK && rec->task_count > 0) {
+        PAY_FAULT("after_lease_before_produce");
         pay_recovery_send(rec);
+        PAY_FAULT("after_produce_before_settle");
         status = pay_recovery_settle(rec, err);
     }
     return status;

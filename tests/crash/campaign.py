@@ -13,6 +13,7 @@ logs are, and how to run it again. Ends with 1 when one failed.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -27,30 +28,30 @@ from schedule import schedule_of
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PORTS = (10000, 32000)
+REACH = ("point", "pg_crash_in_commit", "pg_commit_lost")  # faults that need the run to come to a place
 
 
 class Worker:
     """A worker process and the thread that feeds it."""
 
-    def __init__(self, number, of, options, seeds, say):
+    def __init__(self, number, of, options, queues, say):
+        """queues: seeds are taken from the first that has one."""
         span = (PORTS[1] - PORTS[0]) // of
         low = PORTS[0] + number * span
         env = {**os.environ, "PAY_TEST_PORTS": f"{low}-{low + span - 100}"}
-        self.seeds, self.say, self.results = seeds, say, []
+        self.queues, self.say, self.results = queues, say, []
         argv = [sys.executable, HERE / "worker.py", options.keep, *(["always"] if options.seed else [])]
         self.process = subprocess.Popen(argv, env=env, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.thread = threading.Thread(target=self._feed, daemon=True)
         self.thread.start()
 
     def _feed(self):
-        while True:
-            try:
-                seed = self.seeds.get_nowait()
-            except queue.Empty:
-                break
-            result = self._ask(seed)
-            self.results.append(result)
-            self.say(result)
+        for seeds in self.queues:
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    result = self._ask(seeds.get_nowait())
+                    self.results.append(result)
+                    self.say(result)
         self.process.stdin.close()
         self.process.wait()
 
@@ -71,7 +72,7 @@ def line_of(result):
     schedule = schedule_of(result["seed"])
     verdict = "FAILED" if result["problems"] else "ok"
     hits = set(result["hits"])
-    faults = [f"{f}{'' if f.kind != 'point' else ' (died)' if str(f) in hits else ' (not reached)'}" for f in schedule.faults]
+    faults = [f"{f}{'' if f.kind not in REACH else ' (hit)' if str(f) in hits else ' (not reached)'}" for f in schedule.faults]
     ends = ", ".join(f"{n} {status}" for status, n in result["ends"].items())
     return (f"seed {schedule.seed:4d}  {verdict:6s} {seconds(result):5.1f} s  {schedule.world()}; "
             f"{len(faults)} faults: {'; '.join(faults)}; ends: {ends}")  # fmt: skip
@@ -96,10 +97,9 @@ def main():
         for number in numbers:
             print(schedule_of(number).text())
         return 0
-    numbers.sort(key=lambda n: not schedule_of(n).cluster)  # one worker takes those with three brokers first
-    seeds = queue.SimpleQueue()
+    on_one_broker, on_three = queue.SimpleQueue(), queue.SimpleQueue()
     for number in numbers:
-        seeds.put(number)
+        (on_three if schedule_of(number).cluster else on_one_broker).put(number)
     lines = open(os.environ["PAY_CRASH_LINES"], "a") if os.environ.get("PAY_CRASH_LINES") else None  # noqa: SIM115
     lock = threading.Lock()
 
@@ -117,7 +117,8 @@ def main():
 
     began = time.monotonic()
     count = min(options.workers, len(numbers))
-    workers = [Worker(i, count, options, seeds, say) for i in range(count)]
+    # The first worker alone runs those with three brokers, before the others: six brokers beside each other are too many.
+    workers = [Worker(i, count, options, [on_three, on_one_broker] if i == 0 else [on_one_broker], say) for i in range(count)]
     for worker in workers:
         worker.thread.join()
     results = [r for w in workers for r in w.results]

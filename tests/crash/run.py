@@ -5,12 +5,16 @@ come to its end, judge, stop everything in order."""
 import shutil
 import time
 
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
 import judge
 from faults import Actor
 from load import Load
 from payfact_stack import ACCOUNT_B, Stack
-from procs import free_port, wait_for
-from schedule import MEMBERS, SERVICES, base_of
+from procs import wait_for
+from schedule import MEMBERS, base_of
+from servers import TOPICS
 
 START_S, SETTLE_S = 60, 90
 
@@ -23,6 +27,25 @@ SETTINGS = {
     "publisher": {"SWEEP_MS": 300},
     "recovery": {"LEASE_MS": 1500, "POLL_MS": 100, "ORPHAN_FIRST_MS": 200, "ORPHAN_MAX_MS": 1000, "PRODUCE_TIMEOUT_MS": 1500},
 }
+
+
+class CrashStack(Stack):
+    """A stack whose schema and topics may come later than its services."""
+
+    late = False
+
+    def _make_schema(self):
+        if not self.late:
+            super()._make_schema()
+
+    def _make_topics(self):
+        if not self.late:
+            super()._make_topics()
+
+    def make_the_rest(self):
+        self.late = False
+        self._make_schema()
+        self._make_topics()
 
 
 class Result:
@@ -52,13 +75,19 @@ class Run:
         redis = schedule.redis != "none"
         psp = {"speed": 1200, "callback_timeout_ms": 2000, "search_lag_ms": schedule.search_lag_ms}
         try:
-            with Stack(self.servers, redis=redis, settings=SETTINGS, psp=psp, edit=_accounts(schedule)) as stack:
+            stack = CrashStack(self.servers, redis=redis, settings=SETTINGS, psp=psp, edit=_accounts(schedule))
+            stack.late = schedule.early == "schema"
+            with stack:
+                self.actor = Actor(stack, self.servers, schedule)
                 try:
                     self._live(stack)
-                except AssertionError as error:  # a wait that did not end: the rest is judged all the same
+                except AssertionError as error:  # a wait that did not end
                     self.result.problems.append(str(error))
+                self.result.hits = self.actor.hits
+                self.result.problems += self.actor.problems
                 if self.result.problems or self.always:
                     self._keep(stack)
+                self._forget(stack)
         except Exception as error:  # the next seeds go on
             self.result.problems.append(f"{type(error).__name__}: {error}")
         self._lap("stop")
@@ -71,7 +100,6 @@ class Run:
     # ---- the run
 
     def _live(self, stack):
-        self.actor = Actor(stack, self.servers, self.schedule)
         self._make_services(stack)
         self._start(stack)
         load = Load(stack, self.schedule)
@@ -90,8 +118,7 @@ class Run:
             self._lap("settle")
         finally:
             load.stop()
-            self.result.hits = self.actor.hits
-            self.result.problems += self.actor.problems + load.problems
+            self.result.problems += load.problems
         self.result.problems += judge.differences(stack, load)
         self.result.ends = _ends(stack)
         self._lap("judge")
@@ -112,10 +139,34 @@ class Run:
     def _start(self, stack):
         if self.schedule.redis == "dead":
             stack.redis.stop()
+        make_it_late = self._take_away(stack)
         for service in stack.services.values():
             service.start(ready=False)
+        if make_it_late:
+            self._wait_until_they_wait(stack)
+            make_it_late()
         for name, service in stack.services.items():
             wait_for(f"{name} is ready", lambda s=service: (self.actor.tick(), s.alive() and s.get("/readyz")[0] == 200)[1], START_S)
+
+    def _take_away(self, stack):
+        """What is not there yet when the services start; returns what brings it, or None."""
+        if self.schedule.early == "schema":
+            return stack.make_the_rest
+        if self.schedule.early == "pg":
+            self.servers.pg.halt()
+            return self.servers.start_pg
+        if self.schedule.early == "kafka":
+            self.servers.kafka.crash()
+            return self.servers.kafka.start
+        return None
+
+    def _wait_until_they_wait(self, stack):
+        """Each is up and says that it is not ready, and not by its own death."""
+        without = {"pg": (), "kafka": ("publisher",), "schema": ("processor",)}[self.schedule.early]
+        for name, service in stack.services.items():
+            wait_for(f"{name} is up", lambda s=service: (self.actor.tick(), s.get("/healthz")[0] == 200)[1], START_S)
+            if base_of(name) in without:
+                assert service.get("/readyz")[0] == 503, f"{name} is ready without {self.schedule.early}"
 
     def _settle(self, stack, load):
         """Every payment has come to its end, and nothing is on its way any more."""
@@ -146,6 +197,16 @@ class Run:
             code = service.stop()
             if code != 0 and not (code == -9 and "PAYFACT_FAULT" in service.env):
                 self.result.problems.append(f"{name} ended with {code} when it was asked to:\n{service.tail(5)}")
+
+    def _forget(self, stack):
+        """The broker lives on: what this seed put on it goes."""
+        admin = AdminClient({"bootstrap.servers": stack.brokers, "log_level": 2})
+        for deleted in admin.delete_topics([stack.topic_name(name) for name in TOPICS]).values():
+            try:
+                deleted.result(20)
+            except KafkaException as error:  # a seed that ended early may not have all
+                if self.result.problems == []:
+                    self.result.problems.append(f"a topic was not deleted: {error}")
 
     def _keep(self, stack):
         """Logs, schedule, what differs, and the story of each payment that is named."""
@@ -178,6 +239,3 @@ def _unfinished(stack, load):
 
 def _ends(stack):
     return {r["status"]: r["n"] for r in stack.sql("SELECT status, count(*) AS n FROM payment_order GROUP BY 1 ORDER BY 1")}
-
-
-__all__ = ["Run", "SERVICES"]

@@ -13,6 +13,9 @@ SERVICES = ("webhook", "relay", "psp", "processor", "publisher", "recovery")
 MEMBERS = ("relay", "psp", "processor")  # of consumer groups
 CLUSTER_EVERY = 20  # each so many seeds run on three brokers and lose one
 LARGE_EVERY = 10
+DATABASE = "database"  # as the owner of a clock
+EARLY = {"pg": "its database", "kafka": "its broker", "schema": "its schema and topics"}
+BACK_MS_MAX = 3000  # a wait for a moment of a wall clock that goes back lasts as much longer (librdkafka waits so)
 
 # Named kill points (grep PAY_FAULT): who passes them, and the highest pass at which a seed may let it die.
 POINTS = {
@@ -23,13 +26,18 @@ POINTS = {
         "after_send_before_answer": 12,
         "after_answer_before_finish": 12,
         "after_finish_before_produce": 12,
+        "after_produce_before_offset": 15,
     },
     "processor": {"before_commit": 25, "after_commit": 25, "after_commit_before_offset": 25},
     "publisher": {"after_delivery_before_delete": 25},
+    "recovery": {"after_lease_before_produce": 6, "after_produce_before_settle": 6},
 }
 
 # Everything that a seed may do; faults.Actor has a method for each.
-KINDS = ("kill9", "point", "freeze", "restart")
+KINDS = (
+    "kill9", "point", "freeze", "restart", "pg_crash", "pg_crash_in_commit", "pg_commit_lost", "pg_backends", "kafka_crash",
+    "broker_crash", "redis_stop", "redis_flush", "redis_slow", "psp_away", "clock",
+)  # fmt: skip
 
 # What the PSP does to a payment, and how often it is chosen for the mixed load. A to F: the scenarios of every seed.
 SCENARIOS = ("timeout", "copies", "blocked", "overtaken")
@@ -84,7 +92,8 @@ class Schedule:
     replicas: int
     redis: str  # on, dead (configured, never there), none
     static: bool  # static membership in the consumer groups
-    early: str  # "", servers, schema: what was not there yet when the services started
+    clocks: bool  # wall clocks are stepped
+    early: str  # "", or a key of EARLY: what was not there yet when the services started
     span_ms: int
     send_window_s: int
     publisher_lease_ms: int
@@ -93,16 +102,15 @@ class Schedule:
     faults: tuple
 
     def instances(self):
-        """Names of the processes: a second one of each where there are two replicas."""
-        second = [f"{name}-2" for name in SERVICES] if self.replicas == 2 else []
-        return [*SERVICES, *second]
+        return instances_of(self.replicas)
 
     def world(self):
         words = [f"{len(self.payments)} payments", f"redis {self.redis}"]
         words += ["2 replicas"] if self.replicas == 2 else []
         words += ["3 brokers"] if self.cluster else []
         words += ["static members"] if self.static else []
-        words += [f"started before {'its schema and topics' if self.early == 'schema' else 'its servers'}"] if self.early else []
+        words += ["clocks step"] if self.clocks else []
+        words += [f"started before {EARLY[self.early]}"] if self.early else []
         return ", ".join(words)
 
     def text(self):
@@ -113,6 +121,11 @@ class Schedule:
         lines += [f"  payment @{p.at_ms / 1000:.2f}s {p.kind} {p.how} {p.amount_minor}{' withheld' if p.withheld else ''}"
                   for p in self.payments]  # fmt: skip
         return "\n".join(lines)
+
+
+def instances_of(replicas):
+    """Names of the processes: a second one of each where there are two replicas."""
+    return [*SERVICES, *(f"{name}-2" for name in SERVICES if replicas == 2)]
 
 
 def base_of(instance):
@@ -181,6 +194,46 @@ class _Faults:
         self.add("freeze", self.any(("publisher",)), lease_ms + self.rng.randrange(200, 1500), "past its lease")
 
 
+    def pg(self):
+        """Stopped without a checkpoint, also while COMMITs wait for their answer; or only connections are lost."""
+        kind = self.rng.choice(("pg_crash", "pg_crash_in_commit", "pg_commit_lost", "pg_backends"))
+        self.add(kind, for_ms=self.rng.randrange(0, 1500) if "crash" in kind else 0)
+
+    def kafka(self):
+        if self.world["cluster"]:
+            self.add("broker_crash", for_ms=self.rng.randrange(0, 3000), detail=str(self.rng.choice((1, 2, 3))))
+        else:
+            self.add("kafka_crash", for_ms=self.rng.randrange(0, 1000))
+
+    def redis(self):
+        kind = self.rng.choice(("redis_stop", "redis_flush", "redis_slow"))
+        self.add(kind, for_ms=0 if kind == "redis_flush" else self.rng.randrange(300, 2000))
+
+    def psp_away(self):
+        how = self.rng.choice(("down", "accept_close", "accept_reset", "accept_hang"))
+        self.add("psp_away", for_ms=self.rng.randrange(300, 1500), detail=how)
+
+    def clock(self):
+        """The database's goes a few seconds wrong; a service's also by an hour, but then forward."""
+        who = self.rng.choice((DATABASE, *self.world["instances"]))
+        ahead = self.rng.choice((1000, 8000) if who == DATABASE else (2000, 60000, 3600000))
+        step_ms = ahead if self.rng.random() < 0.6 else -self.rng.randrange(500, BACK_MS_MAX)
+        self.add("clock", who, detail=f"{step_ms / 1000:+g}s")
+
+
+def _add_server_faults(faults, rng):
+    if rng.random() < 0.45:
+        faults.pg()
+    if faults.world["cluster"] or rng.random() < 0.12:
+        faults.kafka()
+    if faults.world["redis"] == "on" and rng.random() < 0.7:
+        faults.redis()
+    if rng.random() < 0.15:
+        faults.psp_away()
+    for _ in range(rng.randrange(1, 4) if faults.world["clocks"] else 0):
+        faults.clock()
+
+
 def _add_service_faults(faults, rng):
     for _ in range(rng.randrange(1, 4)):
         faults.kill9()
@@ -202,14 +255,16 @@ def schedule_of(seed):
         "replicas": 2 if rng.random() < 0.4 else 1,
         "redis": "on" if seed % 2 else rng.choice(("dead", "none")),
         "static": rng.random() < 0.5,
-        "early": rng.choice(("servers", "schema")) if rng.random() < 0.15 else "",
+        "clocks": rng.random() < 0.2,
+        "early": rng.choice(("pg", "schema", "schema", "kafka")) if rng.random() < 0.2 and not cluster else "",
         "span_ms": rng.randrange(3500, 6001),
         "send_window_s": rng.choice((3, 20, 30, 30)),
         "publisher_lease_ms": rng.choice((1000, 1500, 2500)),
         "search_lag_ms": rng.choice((0, 300, 800)),
     }
-    faults = _Faults(rng, world)
+    faults = _Faults(rng, {**world, "cluster": cluster, "instances": instances_of(world["replicas"])})
     _add_service_faults(faults, rng)
+    _add_server_faults(faults, rng)
     payments = _payments(rng, seed, world["span_ms"])
     rows = tuple(sorted(faults.rows, key=lambda f: f.at_ms))
     return Schedule(seed=seed, cluster=cluster, payments=payments, faults=rows, **world)

@@ -16,7 +16,7 @@ KINDS = ("plain", "copies", "page_open", "declined")
 
 @pytest.fixture(scope="module")
 def run():
-    schedule = Schedule(seed=0, cluster=False, replicas=1, redis="none", static=False, early="", span_ms=1000, send_window_s=30,
+    schedule = Schedule(seed=0, cluster=False, replicas=1, redis="none", static=False, clocks=False, early="", span_ms=1000, send_window_s=30,
                         publisher_lease_ms=2000, search_lag_ms=0, faults=(),
                         payments=tuple(Payment(i * 10, kind, 1000 + i, False) for i, kind in enumerate(KINDS)))  # fmt: skip
     with Servers() as servers, Stack(servers, redis=False) as stack:

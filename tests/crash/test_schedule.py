@@ -26,7 +26,7 @@ def test_every_seed_has_the_scenarios_and_a_crash_of_who_writes_or_publishes():
         assert set(SCENARIOS) <= {p.kind for p in one.payments}
         assert any(base_of(f.who) in ("processor", "publisher") and f.kind in ("kill9", "point") for f in one.faults), one.seed
         assert all(0 <= f.at_ms <= one.span_ms for f in one.faults) and all(p.at_ms < one.span_ms for p in one.payments)
-        assert all(f.who == "" or f.who in one.instances() for f in one.faults)
+        assert all(f.who in ("", schedule.DATABASE, *one.instances()) for f in one.faults)
 
 
 def test_redis_is_off_in_half_of_the_seeds():
@@ -38,8 +38,10 @@ def test_the_seeds_together_do_everything():
     kinds = {f.kind for s in MANY for f in s.faults}
     assert kinds == set(schedule.KINDS), kinds ^ set(schedule.KINDS)
     assert {base_of(f.who) for s in MANY for f in s.faults if f.kind == "kill9"} == set(SERVICES)
-    assert {s.replicas for s in MANY} == {1, 2} and {s.static for s in MANY} == {True, False}
-    assert {s.early for s in MANY} == {"", "servers", "schema"}
+    assert {s.replicas for s in MANY} == {1, 2} and {s.static for s in MANY} == {True, False} == {s.clocks for s in MANY}
+    assert {f.who for s in MANY for f in s.faults if f.kind == "clock"} >= {schedule.DATABASE, *SERVICES}
+    assert all(any(f.kind == "broker_crash" for f in s.faults) for s in MANY if s.cluster)
+    assert {s.early for s in MANY} == {"", *schedule.EARLY}
     assert {p.kind for s in MANY for p in s.payments} == set(schedule.LOAD) | {"blocked"}
     assert max(len(s.payments) for s in MANY) >= 250
     assert 15 <= sum(s.cluster for s in MANY) <= 40

@@ -261,6 +261,9 @@ class Stack:
         self.servers.admin(f"ALTER DATABASE {self.database} SET timezone TO '{ODD_DATABASE_ZONE}'")
         self._undo.append(lambda: self.servers.admin(f"DROP DATABASE {self.database} WITH (FORCE)"))
         self.brokers = "127.0.0.1:1"  # payfactctl migrate needs no broker, but its table may ask for one
+        self._make_schema()
+
+    def _make_schema(self):
         self.ctl("migrate")
 
     def _make_topics(self):

@@ -99,7 +99,7 @@ class ApacheKafka:
         return self
 
     def crash(self):
-        script("kafka-single.sh", "kill", self.directory)
+        script("kafka-single.sh", "kill", self.directory, self.port)
 
     def halt(self):
         script("kafka-single.sh", "stop", self.directory)

@@ -4,7 +4,8 @@
 # usage: kafka-cluster3.sh start|stop|wipe DIR [BASE]           all nodes
 #        kafka-cluster3.sh start-node|kill-node DIR BASE N      one node (kill-node: SIGKILL)
 # Node N listens on BASE+N and, for the controllers, on BASE+3+N; BASE: 29090.
-# env: HEAP (384m), LIBS (STACK_CACHE/kafka/libs)
+# env: HEAP (384m), LIBS (STACK_CACHE/kafka/libs), CONF (a file appended to each server.properties), FAST (1: up sooner, see
+#   jvm_options in lib.sh)
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -13,7 +14,7 @@ case $verb:${2:+dir}:${4:+node} in
   start:dir: | stop:dir: | wipe:dir:) nodes='1 2 3' ;;
   start-node:dir:node | kill-node:dir:node) nodes=$4 ;;
   *)
-    sed -n '3,7s/^# \{0,1\}//p' "$0"
+    sed -n '3,8s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
@@ -47,6 +48,7 @@ min.insync.replicas=2
 group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=false
 C
+  [ -z "${CONF:-}" ] || cat "$CONF"
 }
 
 launch() { # N: formats on the first start, then starts in the background
@@ -59,7 +61,7 @@ launch() { # N: formats on the first start, then starts in the background
       -c "$D/n$i.properties" >"$D/format$i.log" 2>&1 || die "format failed, see $D/format$i.log"
   fi
   : >"$D/n$i.log" # before the fork: the last run's "started" must not be read as this one's
-  setsid "${java[@]}" -Xms128m "-Xmx${HEAP:-384m}" kafka.Kafka "$D/n$i.properties" >"$D/n$i.log" 2>&1 </dev/null &
+  setsid "${java[@]}" "-Xmx${HEAP:-384m}" "${jvm[@]}" kafka.Kafka "$D/n$i.properties" >"$D/n$i.log" 2>&1 </dev/null &
   echo $! >"$D/n$i.pid"
 }
 
@@ -73,13 +75,17 @@ case $verb in
     ls "$LIBS"/kafka_2.13-*.jar >/dev/null 2>&1 || die "no broker jars in $LIBS: run kafka-fetch.sh"
     JAVA=$(find_java 17)
     java=("$JAVA" -XX:-UsePerfData -cp "$LIBS/*" "-Dlog4j2.configurationFile=$STACK_HERE/log4j2.properties")
+    read -ra jvm <<<"$(jvm_options "$(archive_of "$LIBS" "$JAVA")" | tr '\n' ' ')"
     for i in $nodes; do launch "$i"; done
     wait_until 180 "node(s) $nodes" "$(cat "$D/n${nodes%% *}.pid")" started || {
       tail -3 "$D"/n?.log >&2
       exit 1
     }
     ;;
-  kill-node) stop_pid "$D/n$nodes.pid" "$D/n$nodes.properties" 10 KILL ;;
+  kill-node)
+    stop_pid "$D/n$nodes.pid" "$D/n$nodes.properties" 10 KILL
+    wait_closed $((BASE + nodes)) $((ctl + nodes))
+    ;;
   stop | wipe)
     [ -f "$D/n1.properties" ] || {
       rmdir "$D" 2>/dev/null && exit

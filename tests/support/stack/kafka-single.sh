@@ -4,7 +4,8 @@
 # usage: kafka-single.sh start|stop|kill|wipe DIR [PORT]
 #   start  in the background, returns when ready     stop  SIGTERM, waits     kill  SIGKILL     wipe  stop and remove DIR
 # PORT: 19092 (controller on PORT+1).
-# env: HOST (127.0.0.1), HEAP (512m), LIBS (STACK_CACHE/kafka/libs), CONF (a file appended to server.properties)
+# env: HOST (127.0.0.1), HEAP (512m), LIBS (STACK_CACHE/kafka/libs), CONF (a file appended to server.properties), FAST (1: up
+#   sooner, see jvm_options in lib.sh; the first time it starts, stops and starts, to make the archive of its classes)
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -12,7 +13,7 @@ verb=${1:-}
 case $verb:${2:+dir} in
   start:dir | stop:dir | kill:dir | wipe:dir) ;;
   *)
-    sed -n '3,7s/^# \{0,1\}//p' "$0"
+    sed -n '3,8s/^# \{0,1\}//p' "$0"
     exit 2
     ;;
 esac
@@ -26,6 +27,7 @@ case $verb in
     ;;
   kill)
     stop_pid "$D/pid" "$D/server.properties" 10 KILL
+    wait_closed "$PORT" $((PORT + 1))
     exit
     ;;
   wipe)
@@ -72,11 +74,22 @@ if [ ! -f "$D/data/meta.properties" ]; then
   "${java[@]}" -Xmx128m kafka.tools.StorageTool format --standalone -t "$id" -c "$D/server.properties" \
     >"$D/format.log" 2>&1 || die "format failed, see $D/format.log"
 fi
-broker=("${java[@]}" "-Xmx${HEAP:-512m}" -XX:+UseG1GC kafka.Kafka "$D/server.properties")
-: >"$D/log" # before the fork: the last run's "started" must not be read as this one's
-setsid "${broker[@]}" >"$D/log" 2>&1 </dev/null &
-echo $! >"$D/pid"
-wait_until 180 "broker $HOST:$PORT" $! grep -q 'Kafka Server started' "$D/log" || {
-  tail -5 "$D/log" >&2
-  exit 1
+
+launch() { # JVM OPTIONS...
+  : >"$D/log" # before the fork: the last run's "started" must not be read as this one's
+  setsid "${java[@]}" "-Xmx${HEAP:-512m}" "$@" kafka.Kafka "$D/server.properties" >"$D/log" 2>&1 </dev/null &
+  echo $! >"$D/pid"
+  wait_until 180 "broker $HOST:$PORT" $! grep -q 'Kafka Server started' "$D/log" || {
+    tail -5 "$D/log" >&2
+    exit 1
+  }
 }
+archive=$(archive_of "$LIBS" "$JAVA")
+if [ "${FAST:-0}" = 1 ] && [ ! -s "$archive" ]; then
+  read -ra jvm <<<"$(jvm_options "$archive")"
+  launch "${jvm[@]}" "-XX:ArchiveClassesAtExit=$archive.$$"
+  stop_pid "$D/pid" "$D/server.properties" 120
+  mv "$archive.$$" "$archive"
+fi
+read -ra jvm <<<"$(jvm_options "$archive" | tr '\n' ' ')"
+launch "${jvm[@]}"

@@ -90,3 +90,25 @@ free_port() {
   local p
   for p in "$@"; do ! (exec 3<>"/dev/tcp/${HOST:-127.0.0.1}/$p") 2>/dev/null || die "port $p is taken"; done
 }
+
+# wait_closed PORT...: returns when nothing listens there any more (a killed process's threads may outlive its name).
+wait_closed() {
+  local p
+  for p in "$@"; do
+    wait_until 20 "port $p is closed" 0 bash -c "! (exec 3<>/dev/tcp/${HOST:-127.0.0.1}/$p)" 2>/dev/null || return 1
+  done
+}
+
+# jvm_options ARCHIVE: prints the options of a broker's JVM. With FAST=1 it is up in a third of the time, by C1 alone, the
+# serial collector and an archive of its classes (kafka-single.sh makes it): for tests that restart brokers, not for figures.
+jvm_options() {
+  if [ "${FAST:-0}" != 1 ]; then
+    echo -XX:+UseG1GC
+    return
+  fi
+  echo -XX:+UseSerialGC -XX:TieredStopAtLevel=1
+  [ ! -s "$1" ] || echo "-XX:SharedArchiveFile=$1"
+}
+
+# archive_of LIBS JAVA: where such an archive lies: one for each set of jars and each Java.
+archive_of() { echo "$STACK_CACHE/kafka/$({ ls "$1" && "$2" -version; } 2>&1 | sha256sum | cut -c1-12).jsa"; }
