@@ -5,6 +5,7 @@
 
 #include "common/core/attempt.h"
 #include "common/core/id.h"
+#include "common/core/money_action.h"
 #include "common/core/withdraw.h"
 
 #include "common/base/banned.h"
@@ -35,9 +36,12 @@ static bool is_present(struct pay_str text)
     return text.ptr != NULL && text.len > 0;
 }
 
-bool pay_admit_is_foreign(const struct pay_event *event)
+bool pay_admit_is_foreign(const struct pay_turn *turn)
 {
-    return is_present(event->merchant_request_no) && !is_attempt_id(event->merchant_request_no);
+    const struct pay_str number = turn->in->event->merchant_request_no;
+    const bool is_ours =
+        turn->snap->keeps_actions ? pay_id_is_action(number) : is_attempt_id(number);
+    return is_present(number) && !is_ours;
 }
 
 bool pay_admit_is_of_other(const struct pay_turn *turn)
@@ -77,15 +81,77 @@ static int find_by_reference(const struct pay_turn *turn, struct pay_str referen
     return -1;
 }
 
+static int attempt_of(const struct pay_turn *turn, struct pay_money_ref ref)
+{
+    return ref.index < 0 ? -1 : pay_money_at(turn, ref)->attempt_index;
+}
+
+/* By the capture or refund that the event names: our number of it, or a job of it. */
+static int find_by_action(const struct pay_turn *turn)
+{
+    const struct pay_event *event = turn->in->event;
+    const struct pay_str numbers[] = {
+        event->merchant_request_no, event->action_id, {event->call.job_id.ptr, ATTEMPT_ID_LEN}};
+    int found = -1;
+
+    for (size_t i = 0; turn->snap->keeps_actions && i < sizeof numbers / sizeof numbers[0]; i++) {
+        const bool is_whole = i < 2 || (event->call.is_set && event->call.job_id.ptr != NULL &&
+                                        event->call.job_id.len > ATTEMPT_ID_LEN);
+        if (found < 0 && is_whole && is_present(numbers[i])) {
+            found = attempt_of(turn, pay_money_find(turn, numbers[i]));
+        }
+    }
+    return found;
+}
+
+static int find_named(const struct pay_turn *turn, enum pay_money_kind kind,
+                      struct pay_str reference)
+{
+    struct pay_money_ref ref = {kind, 0};
+    for (; (size_t)ref.index < pay_money_count(turn, kind); ref.index++) {
+        const struct pay_money_action *action = pay_money_at(turn, ref);
+        if (pay_str_eq_c(reference, action->provider_reference)) {
+            return action->attempt_index;
+        }
+    }
+    return -1;
+}
+
+/* By what the PSP calls a capture, refund or dispute that we know. */
+static int find_by_action_reference(const struct pay_turn *turn, struct pay_str reference)
+{
+    const struct pay_snapshot *snap = turn->snap;
+    int found = -1;
+
+    if (!snap->keeps_actions || !is_present(reference)) {
+        return -1;
+    }
+    found = find_named(turn, PAY_MONEY_CAPTURE, reference);
+    if (found < 0) {
+        found = find_named(turn, PAY_MONEY_REFUND, reference);
+    }
+    for (size_t i = 0; found < 0 && i < snap->dispute_count; i++) {
+        const struct pay_dispute *dispute = &snap->disputes[i];
+        found = pay_str_eq_c(reference, dispute->provider_reference) ? dispute->attempt_index : -1;
+    }
+    return found;
+}
+
 int pay_admit_find_attempt(const struct pay_turn *turn)
 {
     const struct pay_event *event = turn->in->event;
-    int found = -1;
+    int found = find_by_action(turn);
 
+    if (found >= 0) {
+        return found;
+    }
     if (is_present(event->merchant_request_no)) {
         return find_by_id(turn, event->merchant_request_no);
     }
     found = find_by_job(turn, &event->call);
+    if (found < 0) {
+        found = find_by_action_reference(turn, event->provider_action_id);
+    }
     if (found < 0) {
         found = find_by_reference(turn, event->provider_payment_id);
     }
@@ -141,10 +207,15 @@ bool pay_admit_column(const struct pay_turn *turn, int attempt_index,
         *ret_column = authorized_column(turn);
         return true;
     }
-    /* Until captures have their own lifecycle: the capture of the whole is the success. */
-    if (event->type == PAY_EV_CAPTURE_SUCCEEDED && is_manual &&
-        has_exact_amount(turn, attempt_index)) {
+    /* Without a lifecycle of its own a capture of the whole is the success. An automatic capture is
+     * the attempt itself. */
+    if (event->type == PAY_EV_CAPTURE_SUCCEEDED &&
+        (is_manual ? has_exact_amount(turn, attempt_index) : turn->snap->keeps_actions)) {
         *ret_column = PAY_AE_SUC;
+        return true;
+    }
+    if (event->type == PAY_EV_CAPTURE_REVERSED && !is_manual && turn->snap->keeps_actions) {
+        *ret_column = PAY_AE_REV;
         return true;
     }
     if ((size_t)event->type >= PAY_EV_COUNT || columns[event->type] == 0) {
@@ -307,7 +378,7 @@ static bool is_bound_to_sibling(const struct pay_turn *turn, int attempt_index)
 }
 
 /* An object under our number that is not the one we know: a second charge looks like this. */
-static bool is_unexpected(const struct pay_turn *turn, int attempt_index)
+bool pay_admit_is_unexpected(const struct pay_turn *turn, int attempt_index)
 {
     const struct pay_event *event = turn->in->event;
     bool names_any = is_present(event->provider_payment_id);
@@ -394,7 +465,7 @@ bool pay_admit(const struct pay_turn *turn, int attempt_index, enum pay_attempt_
         *ret_ruling = reject(turn->in->event->has_amount ? "AMOUNT_MISMATCH" : "AMOUNT_MISSING");
         ret_ruling->has_case = true;
         ret_ruling->case_kind = PAY_CASE_AMOUNT_MISMATCH;
-    } else if (PAY_GUARD(UNEXPECTED_REFERENCE, is_unexpected(turn, attempt_index))) {
+    } else if (PAY_GUARD(UNEXPECTED_REFERENCE, pay_admit_is_unexpected(turn, attempt_index))) {
         *ret_ruling = unexpected(column);
     } else {
         return true;

@@ -29,7 +29,7 @@ struct pay_ruling {
 enum pay_evidence pay_admit_evidence(const struct pay_decide_input *in);
 
 /** @return true when the event's merchant reference is not of our form: it is not ours. */
-bool pay_admit_is_foreign(const struct pay_event *event);
+bool pay_admit_is_foreign(const struct pay_turn *turn);
 /** @return true when it names another payment, or, without our number, only a reference of one. */
 bool pay_admit_is_of_other(const struct pay_turn *turn);
 /** @return index of the attempt that the event is about; -1: not there (yet). */
@@ -53,6 +53,8 @@ bool pay_admit(const struct pay_turn *turn, int attempt_index, enum pay_attempt_
 /** @brief Bind every reference that the event names; each is a proof that the PSP has the attempt.
  *  @return true when one was new. */
 bool pay_admit_bind(struct pay_turn *turn, int attempt_index);
+/** @return true when the event names an object under our number that is not the known one. */
+bool pay_admit_is_unexpected(const struct pay_turn *turn, int attempt_index);
 bool pay_admit_is_bound(const struct pay_turn *turn, int attempt_index,
                         enum pay_reference_kind kind, struct pay_str reference);
 /** Bind one more, unless it is bound or absent. @return true when it was new. */

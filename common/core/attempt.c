@@ -72,6 +72,23 @@ static bool has_open_confirm(const struct pay_turn *turn, const struct pay_attem
     return false;
 }
 
+/* At its end; with captures first a send's time before it, so that the merchant's policy can still
+ * capture. */
+static int64_t authorization_due(const struct pay_turn *turn, const struct pay_attempt *attempt,
+                                 const struct pay_psp_traits *traits)
+{
+    const int64_t now_us = turn->in->now_us;
+    const int64_t end_us = attempt->authorization_expires_at_us;
+    const int64_t lead_us = turn->snap->keeps_actions
+                                ? pay_time_after(traits->send_window_us, traits->call_budget_us)
+                                : 0;
+
+    if (end_us <= now_us) {
+        return pay_time_after(now_us, traits->person_after_us);
+    }
+    return end_us - lead_us > now_us ? end_us - lead_us : end_us;
+}
+
 static int64_t due_at(const struct pay_turn *turn, int attempt_index, enum pay_deadline_kind kind)
 {
     const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
@@ -92,9 +109,7 @@ static int64_t due_at(const struct pay_turn *turn, int attempt_index, enum pay_d
         /* Always a new due_at, at once if the action's end has passed (note 3). */
         return pay_time_later(attempt->action_expires_at_us, now_us);
     case PAY_DEADLINE_AUTHORIZATION:
-        return attempt->authorization_expires_at_us > now_us
-                   ? attempt->authorization_expires_at_us
-                   : pay_time_after(now_us, traits->person_after_us);
+        return authorization_due(turn, attempt, traits);
     default:
         return now_us;
     }

@@ -2,22 +2,44 @@
 #include "common/core/decide.h"
 
 #include "common/core/admit.h"
+#include "common/core/amounts.h"
 #include "common/core/decide_parts.h"
+#include "common/core/money_action.h"
 
 #include "common/base/banned.h"
 
 static void check_attempt(const struct pay_attempt *attempt)
 {
-    const struct pay_amounts *a = &attempt->amounts;
-    int64_t sum = 0;
-
-    PAY_INVARIANT(a->authorized >= 0 && a->capture_reserved >= 0 && a->captured >= 0);
-    PAY_INVARIANT(a->refund_reserved >= 0 && a->refunded >= 0 && a->withdrawn >= 0);
-    PAY_INVARIANT(pay_money_add(a->captured, a->capture_reserved, &sum) && sum <= a->authorized);
-    PAY_INVARIANT(pay_money_add(a->refunded, a->refund_reserved, &sum) && sum <= a->captured);
+    PAY_INVARIANT(pay_amounts_hold(&attempt->amounts));
     PAY_INVARIANT((attempt->status == PAY_ATTEMPT_UNKNOWN) == (attempt->unknown_since_us != 0));
     PAY_INVARIANT(!attempt->live || (attempt->status != PAY_ATTEMPT_FAILED &&
                                      attempt->status != PAY_ATTEMPT_CANCELED));
+}
+
+/* An action holds its reservation exactly while it is open: the attempt's reserved amounts are the
+ * sums of its open actions, whatever came before. */
+static int64_t reserved_of(const struct pay_turn *turn, int attempt_index, enum pay_money_kind kind)
+{
+    struct pay_money_ref ref = {kind, 0};
+    int64_t sum = 0;
+
+    for (; (size_t)ref.index < pay_money_count(turn, kind); ref.index++) {
+        const struct pay_money_action *action = pay_money_at(turn, ref);
+        PAY_INVARIANT((action->status == PAY_MONEY_UNKNOWN) == (action->unknown_since_us != 0));
+        if (action->attempt_index == attempt_index && pay_money_is_open(action->status)) {
+            PAY_INVARIANT(pay_money_add(sum, action->amount.amount_minor, &sum));
+        }
+    }
+    return sum;
+}
+
+static void check_reservations(const struct pay_turn *turn)
+{
+    for (int i = 0; turn->snap->keeps_actions && (size_t)i < turn->snap->attempt_count; i++) {
+        const struct pay_amounts *a = &turn->snap->attempts[i].amounts;
+        PAY_INVARIANT(a->capture_reserved == reserved_of(turn, i, PAY_MONEY_CAPTURE));
+        PAY_INVARIANT(a->refund_reserved == reserved_of(turn, i, PAY_MONEY_REFUND));
+    }
 }
 
 /* Our own result, never what a message said: only rows that this payment's decisions wrote. */
@@ -33,6 +55,7 @@ static void check_result(const struct pay_turn *turn, int64_t sequence_before)
         live += turn->snap->attempts[i].live ? 1 : 0;
     }
     PAY_INVARIANT(live <= 1);
+    check_reservations(turn);
     for (size_t i = 0; i < turn->out->effect_count; i++) {
         const struct pay_effect *effect = &turn->out->effects[i];
         if (effect->kind == PAY_EFFECT_FACT && effect->as.fact.sequence != 0) {

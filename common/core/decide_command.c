@@ -66,6 +66,17 @@ static void refuse(struct pay_turn *turn, const char *reason_code)
     answer(turn, PAY_VERDICT_REJECT, reason_code, "");
 }
 
+void pay_command_answer(struct pay_turn *turn, enum pay_verdict verdict, const char *reason_code,
+                        const char *result_id)
+{
+    answer(turn, verdict, reason_code, result_id);
+}
+
+void pay_command_refuse(struct pay_turn *turn, const char *reason_code)
+{
+    refuse(turn, reason_code);
+}
+
 /* --------------------------------------------------------------------------------------- routes */
 
 static bool same_route(const struct pay_route *a, const struct pay_route *b)
@@ -444,16 +455,34 @@ static void decide_continue(struct pay_turn *turn)
 
 typedef void command_fn(struct pay_turn *turn);
 
-/* Every other command is refused NOT_SUPPORTED. */
 static command_fn *const handlers[PAY_CMD_COUNT] = {
     [PAY_CMD_CREATE_PAYMENT] = decide_create,       [PAY_CMD_START_ATTEMPT] = decide_start,
     [PAY_CMD_CHANGE_METHOD] = decide_change_method, [PAY_CMD_CANCEL_PAYMENT] = decide_cancel,
     [PAY_CMD_CONTINUE_ATTEMPT] = decide_continue,
 };
 
-static command_fn *handler_of(enum pay_command_type type)
+/* What needs rows of captures, refunds and requests. */
+static command_fn *const action_handlers[PAY_CMD_COUNT] = {
+    [PAY_CMD_CAPTURE] = pay_command_capture,
+    [PAY_CMD_REQUEST_REFUND] = pay_command_refund,
+    [PAY_CMD_FORCE_CLOSE_UNKNOWN] = pay_command_control,
+    [PAY_CMD_CORRECT_STATE] = pay_command_control,
+    [PAY_CMD_RELEASE_RESERVATION] = pay_command_control,
+    [PAY_CMD_OVERRIDE_BLOCK] = pay_command_control,
+    [PAY_CMD_RESOLVE_CASE] = pay_command_control,
+    [PAY_CMD_APPROVE] = pay_command_approve,
+    [PAY_CMD_DECLINE] = pay_command_decline,
+};
+
+/* Every other command is refused NOT_SUPPORTED. */
+static command_fn *handler_of(const struct pay_turn *turn)
 {
-    return (size_t)type < PAY_CMD_COUNT ? handlers[type] : NULL;
+    const enum pay_command_type type = turn->in->command->type;
+    if ((size_t)type >= PAY_CMD_COUNT) {
+        return NULL;
+    }
+    return turn->snap->keeps_actions && action_handlers[type] != NULL ? action_handlers[type]
+                                                                      : handlers[type];
 }
 
 void pay_decide_command(struct pay_turn *turn)
@@ -468,14 +497,14 @@ void pay_decide_command(struct pay_turn *turn)
     } else if (turn->in->refusal.ptr != NULL) {
         turn->out->security = true; /* A route of another merchant looks like none. */
         refuse(turn, turn->in->refusal.ptr);
-    } else if (handler_of(command->type) == NULL) {
+    } else if (handler_of(turn) == NULL) {
         refuse(turn, "NOT_SUPPORTED");
     } else if (creates && turn->snap->order.exists) {
         refuse(turn, "PAYMENT_EXISTS");
     } else if (!creates && !turn->snap->order.exists) {
         refuse(turn, "UNKNOWN_PAYMENT");
     } else {
-        handler_of(command->type)(turn);
+        handler_of(turn)(turn);
     }
 }
 

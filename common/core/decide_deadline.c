@@ -158,6 +158,19 @@ static void decide_action(struct pay_turn *turn, int attempt_index)
     }
 }
 
+/* Shortly before an authorization's end, while a capture still has its time: by the merchant's
+ * policy it is captured, else it ends. */
+static void decide_before_end(struct pay_turn *turn, int attempt_index)
+{
+    const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
+
+    if (!pay_decide_capture_by_policy(turn, attempt_index)) {
+        record_deadline(turn, attempt_index, PAY_VERDICT_IGNORE, "AUTHORIZATION_ENDS_SOON");
+    }
+    pay_deadline_set(turn, PAY_DEADLINE_AUTHORIZATION, attempt->attempt_id,
+                     attempt->authorization_expires_at_us);
+}
+
 /* 9: our own clock alone closes nothing: at the authorization's end a void job and a query. */
 static void decide_authorization(struct pay_turn *turn, int attempt_index)
 {
@@ -169,6 +182,10 @@ static void decide_authorization(struct pay_turn *turn, int attempt_index)
     pay_deadline_clear(turn, PAY_DEADLINE_AUTHORIZATION, attempt->attempt_id);
     if (attempt->status != PAY_ATTEMPT_AUTHORIZED) {
         record_deadline(turn, attempt_index, PAY_VERDICT_IGNORE, "STALE");
+        return;
+    }
+    if (!is_over && turn->snap->keeps_actions && attempt->authorization_expires_at_us != 0) {
+        decide_before_end(turn, attempt_index);
         return;
     }
     record_deadline(turn, attempt_index, PAY_VERDICT_APPLY,
@@ -266,6 +283,8 @@ void pay_decide_deadline(struct pay_turn *turn)
         record_deadline(turn, attempt_index, PAY_VERDICT_IGNORE, "OLD_DEADLINE");
     } else if (is_known && due->kind == PAY_DEADLINE_ORDER_EXPIRY) {
         decide_order_expiry(turn);
+    } else if (pay_decide_money_deadline(turn)) {
+        /* Of a capture, a refund, a dispute or an approval. */
     } else if (!is_known || handlers[due->kind] == NULL) {
         decide_nothing(turn, "NOT_SUPPORTED_YET");
     } else if (attempt_index < 0) {

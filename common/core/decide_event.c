@@ -6,14 +6,15 @@
 #include "common/core/confirm.h"
 #include "common/core/gate.h"
 #include "common/core/id.h"
+#include "common/core/money_rule.h"
 #include "common/core/orchestrate.h"
+#include "common/core/refund_sum.h"
 #include "common/core/rule.h"
 #include "common/core/withdraw.h"
 
 #include "common/base/banned.h"
 
-/* One history row about the attempt: nothing moved. */
-static void record_attempt(struct pay_turn *turn, int attempt_index)
+void pay_decide_record_attempt(struct pay_turn *turn, int attempt_index)
 {
     const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
     const char *status = pay_attempt_status_name(attempt->status);
@@ -246,7 +247,7 @@ static void decide_ignore(struct pay_turn *turn, int attempt_index, enum pay_att
     const char *reason_code = is_again ? "DUPLICATE" : ruling->reason_code;
 
     pay_turn_verdict(turn, PAY_VERDICT_IGNORE, reason_code);
-    record_attempt(turn, attempt_index);
+    pay_decide_record_attempt(turn, attempt_index);
     raise_certainty(turn, attempt_index, column);
     if (column == PAY_AE_NFD) {
         count_not_found(turn, attempt_index, ruling);
@@ -268,7 +269,7 @@ static void decide_reject(struct pay_turn *turn, int attempt_index, const struct
 {
     pay_turn_verdict(turn, PAY_VERDICT_REJECT, ruling->reason_code);
     turn->out->security = true;
-    record_attempt(turn, attempt_index);
+    pay_decide_record_attempt(turn, attempt_index);
     if (ruling->has_case) {
         (void)pay_case_open(turn, ruling->case_kind, attempt_index, 0);
     }
@@ -291,7 +292,7 @@ static void decide_reconcile(struct pay_turn *turn, int attempt_index,
     const bool is_late_authorization = ruling->case_kind == PAY_CASE_LATE_AUTHORIZATION;
 
     pay_turn_verdict(turn, PAY_VERDICT_NEEDS_RECONCILIATION, ruling->reason_code);
-    record_attempt(turn, attempt_index);
+    pay_decide_record_attempt(turn, attempt_index);
     (void)pay_case_open(turn, ruling->case_kind, attempt_index, 0);
     if (turn->evidence < PAY_EVIDENCE_QUERY && !was_open) {
         pay_job_query(turn, attempt_index);
@@ -355,7 +356,7 @@ static void stay_action(struct pay_turn *turn, int attempt_index)
     book_action(turn, attempt_index);
     pay_deadline_set(turn, PAY_DEADLINE_ACTION, attempt->attempt_id,
                      pay_time_later(attempt->action_expires_at_us, turn->in->now_us));
-    record_attempt(turn, attempt_index);
+    pay_decide_record_attempt(turn, attempt_index);
     if (order->status != PAY_ORDER_REQUIRES_ACTION) {
         return;
     }
@@ -429,7 +430,8 @@ static enum pay_attempt_event true_column(const struct pay_turn *turn, int attem
     return column;
 }
 
-static void decide_column(struct pay_turn *turn, int attempt_index, enum pay_attempt_event column)
+void pay_decide_attempt_column(struct pay_turn *turn, int attempt_index,
+                               enum pay_attempt_event column)
 {
     const bool was_known = pay_attempt_is_known(turn, attempt_index);
     struct pay_ruling ruling;
@@ -438,7 +440,7 @@ static void decide_column(struct pay_turn *turn, int attempt_index, enum pay_att
     if (!pay_admit(turn, attempt_index, column, &ruling)) {
         if (ruling.kind == PAY_CELL_IGNORE) { /* Of another object: no effect of the column's. */
             pay_turn_verdict(turn, PAY_VERDICT_IGNORE, ruling.reason_code);
-            record_attempt(turn, attempt_index);
+            pay_decide_record_attempt(turn, attempt_index);
         } else {
             carry_out(turn, attempt_index, column, &ruling);
         }
@@ -465,13 +467,13 @@ static void decide_query_failed(struct pay_turn *turn, int attempt_index)
     pay_turn_verdict(turn, PAY_VERDICT_IGNORE, "QUERY_FAILED");
     attempt->query_count++;
     pay_row_touch(&attempt->change);
-    record_attempt(turn, attempt_index); /* The state's own row asks next. */
+    pay_decide_record_attempt(turn, attempt_index); /* The state's own row asks next. */
 }
 
 static void decide_cancel_refused(struct pay_turn *turn, int attempt_index)
 {
     pay_turn_verdict(turn, PAY_VERDICT_IGNORE, "CANCEL_REFUSED");
-    record_attempt(turn, attempt_index);
+    pay_decide_record_attempt(turn, attempt_index);
     if (pay_turn_attempt(turn, attempt_index)->status != PAY_ATTEMPT_SUCCEEDED) {
         pay_job_query(turn, attempt_index);
     }
@@ -482,14 +484,14 @@ static void decide_confirm_not_sent(struct pay_turn *turn, int attempt_index)
 {
     turn->event_name = "NSN";
     pay_turn_verdict(turn, PAY_VERDICT_IGNORE, "SENT_AGAIN_BY_DEADLINE");
-    record_attempt(turn, attempt_index);
+    pay_decide_record_attempt(turn, attempt_index);
 }
 
 static void decide_kept(struct pay_turn *turn, int attempt_index)
 {
     const bool is_other = turn->in->event->type == PAY_EV_OTHER;
     pay_turn_verdict(turn, PAY_VERDICT_IGNORE, is_other ? "OTHER" : "NOT_SUPPORTED_YET");
-    record_attempt(turn, attempt_index);
+    pay_decide_record_attempt(turn, attempt_index);
 }
 
 static bool is_confirm_not_sent(const struct pay_event *event)
@@ -499,14 +501,69 @@ static bool is_confirm_not_sent(const struct pay_event *event)
            pay_id_job_kind(event->call.job_id, &kind) && kind == PAY_JOB_CONFIRM;
 }
 
+/* In manual mode a success is a capture's: the attempt's own word is one without a name. */
+static bool is_capture(const struct pay_turn *turn, enum pay_money_kind *ret_kind,
+                       enum pay_money_event *ret_event)
+{
+    const bool is_manual = turn->snap->order.capture_mode == PAY_CAPTURE_MANUAL;
+    const enum pay_event_type type = turn->in->event->type;
+
+    if (type == PAY_EV_ATTEMPT_SUCCEEDED && is_manual) {
+        *ret_kind = PAY_MONEY_CAPTURE;
+        *ret_event = PAY_ME_SUCCEEDED;
+        return true;
+    }
+    return pay_money_column(type, ret_kind, ret_event) &&
+           (*ret_kind == PAY_MONEY_REFUND || is_manual);
+}
+
+static struct pay_money_ref job_of_action(const struct pay_turn *turn)
+{
+    const struct pay_call *call = &turn->in->event->call;
+    const size_t len = PAY_ACTION_ID_SIZE - 1;
+    const bool names = call->is_set && call->job_id.ptr != NULL && call->job_id.len > len;
+    return pay_money_find(turn, names ? (struct pay_str){call->job_id.ptr, len} : PAY_STR(""));
+}
+
+/* Captures, refunds, disputes. @return true when the event was one of theirs. */
+static bool decide_action_event(struct pay_turn *turn, int attempt_index)
+{
+    const enum pay_event_type type = turn->in->event->type;
+    enum pay_money_kind kind = PAY_MONEY_CAPTURE;
+    enum pay_money_event column = PAY_ME_COUNT;
+    enum pay_dispute_event dispute = PAY_DE_COUNT;
+
+    if (!turn->snap->keeps_actions) {
+        return false;
+    }
+    const struct pay_money_ref asked = job_of_action(turn);
+    if (is_capture(turn, &kind, &column)) {
+        pay_decide_money(turn, attempt_index, kind, column);
+    } else if (pay_dispute_column(type, &dispute)) {
+        pay_decide_dispute(turn, attempt_index, dispute);
+    } else if (type == PAY_EV_REFUND_SUM) {
+        pay_refund_sum_decide(turn, attempt_index);
+    } else if (type == PAY_EV_REFUND_RETRY_SAME_NUMBER) {
+        pay_decide_refund_retry(turn, attempt_index);
+    } else if (type == PAY_EV_QUERY_FAILED && asked.index >= 0) {
+        pay_decide_money_query_failed(turn, asked);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 static void decide_attempt_event(struct pay_turn *turn, int attempt_index)
 {
     enum pay_attempt_event column = PAY_AE_COUNT;
 
+    if (decide_action_event(turn, attempt_index)) {
+        return;
+    }
     if (is_confirm_not_sent(turn->in->event)) {
         decide_confirm_not_sent(turn, attempt_index);
     } else if (pay_admit_column(turn, attempt_index, &column)) {
-        decide_column(turn, attempt_index, column);
+        pay_decide_attempt_column(turn, attempt_index, column);
     } else if (turn->in->event->type == PAY_EV_QUERY_FAILED) {
         decide_query_failed(turn, attempt_index);
     } else if (turn->in->event->type == PAY_EV_CANCEL_REFUSED) {
@@ -538,7 +595,7 @@ void pay_decide_event(struct pay_turn *turn)
     int attempt_index = -1;
 
     turn->event_name = pay_event_type_name(event->type);
-    if (pay_admit_is_foreign(event)) {
+    if (pay_admit_is_foreign(turn)) {
         turn->out->foreign = true;
         decide_without_attempt(turn, PAY_VERDICT_IGNORE, "FOREIGN");
     } else if ((size_t)event->type >= PAY_EV_COUNT || event->type == PAY_EV_UNRECOGNIZED) {

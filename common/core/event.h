@@ -66,8 +66,6 @@ struct pay_event {
     bool has_amount;
     struct pay_money amount; /**< CAPTURE_*, REFUND_*: of this one; REFUND_SUM: all refunds of the
                                 attempt so far; DISPUTE_*: what is disputed, FUNDS_*: moved. */
-    int64_t retry_after_us;  /**< REFUND_RETRY_SAME_NUMBER: the pause the PSP asked for; 0: none
-                                said. */
     struct pay_str normalized_result; /**< 64 bytes at most. */
     enum pay_failure_class failure_class;
     struct pay_str failure_code;

@@ -63,7 +63,21 @@
     /* What a late or repeated input does (decide_deadline.c, rule.c). */ \
     X(OLD_DEADLINE,             "a deadline whose row has moved decides nothing") \
     X(EXPIRY_WAITS,             "an order does not expire beside a live attempt") \
-    X(REVERSAL_REPLAY,          "one reversal is booked once")
+    X(REVERSAL_REPLAY,          "one reversal is booked once") \
+    /* Captures, refunds and disputes (amounts.c, money_rule.c, decide_money.c, command_money.c). */ \
+    X(REFUNDABLE,               "no refund of more than is captured and not yet given back or reserved") \
+    X(MONEY_ONCE,               "a capture or refund that is known is not made again by its next report") \
+    X(MONEY_NOT_SENT,           "sent again only if no job of the action may have left") \
+    X(MONEY_NOT_FOUND,          "a capture or refund not-found only as an attempt is") \
+    X(MONEY_REVERSAL,           "taken back only when a query confirms it, where there is one") \
+    X(REFUND_SUM,               "a sum of refunds is no refund while a refund of ours is open") \
+    X(DISPUTE_FUNDS_ONCE,       "what a dispute withdrew or reinstated is booked once") \
+    /* Two people (command_control.c). */ \
+    X(APPROVAL_OWN,             "the requester approves nothing of his own") \
+    X(APPROVAL_TWICE,           "one principal counts once") \
+    X(APPROVAL_DIGEST,          "an approval names the bytes that it approves") \
+    X(APPROVAL_VERSION,         "an approved request is stale once its row has changed") \
+    X(REFUND_THRESHOLD,         "a refund beyond the thresholds waits for two approvals")
 /* clang-format on */
 
 #define PAY_GUARD_MEMBER(name, text) PAY_GUARD_##name,

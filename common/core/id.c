@@ -169,15 +169,21 @@ void pay_id_cause_at(char dst[PAY_CAUSE_SIZE + 24], const char *cause, int64_t v
     (void)append(dst, PAY_CAUSE_SIZE + 24, at, number);
 }
 
-void pay_id_cause(char dst[PAY_CAUSE_SIZE], struct pay_str cause)
+void pay_id_shorten(char *dst, size_t size, struct pay_str text)
 {
-    if (cause.ptr == NULL || cause.len < PAY_CAUSE_SIZE) {
-        (void)pay_str_copy(dst, PAY_CAUSE_SIZE, cause); /* Absent: "". */
+    PAY_ASSERT(size > HASH_HEX_LEN + 1);
+    if (text.ptr == NULL || text.len < size) {
+        (void)pay_str_copy(dst, size, text); /* Absent: "". */
         return;
     }
-    const size_t kept = PAY_CAUSE_SIZE - 1 - HASH_HEX_LEN;
-    memcpy(dst, cause.ptr, kept);
-    hash_hex(dst + kept, hash_text(PAY_FNV_START, cause.ptr, cause.len));
+    const size_t kept = size - 1 - HASH_HEX_LEN;
+    memcpy(dst, text.ptr, kept);
+    hash_hex(dst + kept, hash_text(PAY_FNV_START, text.ptr, text.len));
+}
+
+void pay_id_cause(char dst[PAY_CAUSE_SIZE], struct pay_str cause)
+{
+    pay_id_shorten(dst, PAY_CAUSE_SIZE, cause);
 }
 
 void pay_id_fact(char dst[PAY_EVENT_ID_SIZE], enum pay_fact_type type, const char *aggregate_id,

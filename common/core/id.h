@@ -28,6 +28,8 @@ void pay_id_query_by_version(char dst[PAY_JOB_ID_SIZE], const char *action_id, i
 void pay_id_query_by_due(char dst[PAY_JOB_ID_SIZE], const char *action_id, int64_t due_us);
 /** A cause that came at this version of its row: told apart from the same cause at another. */
 void pay_id_cause_at(char dst[PAY_CAUSE_SIZE + 24], const char *cause, int64_t version);
+/** Text of any length in @p size bytes: what is longer ends in the hash of the whole. */
+void pay_id_shorten(char *dst, size_t size, struct pay_str text);
 /** A cause of any length in PAY_CAUSE_SIZE bytes: what is longer ends in the hash of the whole. */
 void pay_id_cause(char dst[PAY_CAUSE_SIZE], struct pay_str cause);
 /** "<type>/<aggregate id>/<16 hex of the cause>". */

@@ -121,6 +121,7 @@ static void follow_success(struct pay_turn *turn, int attempt_index)
     if (PAY_GUARD(FINAL_ORDER, pay_order_is_final(turn->snap->order.status))) {
         late_money(turn, attempt_index);
     } else {
+        turn->snap->order.paid_attempt_no = pay_turn_attempt(turn, attempt_index)->attempt_no;
         pay_order_set(turn, PAY_ORDER_SUCCEEDED, attempt_index, "PAID");
     }
     withdraw_others(turn, attempt_index);

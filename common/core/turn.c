@@ -130,6 +130,12 @@ static void fill_attempt_part(const struct pay_turn *turn, struct pay_fact *fact
     }
 }
 
+static struct pay_str reference_of(const struct pay_turn *turn, const struct pay_record *record)
+{
+    const bool is_said = record->reference.ptr != NULL && record->reference.len > 0;
+    return is_said ? record->reference : provider_reference(turn);
+}
+
 static int publish(struct pay_turn *turn, const struct pay_record *record)
 {
     struct pay_order *order = &turn->snap->order;
@@ -145,7 +151,7 @@ static int publish(struct pay_turn *turn, const struct pay_record *record)
     fact->status = record->to_status;
     fact->reason_code = record->reason_code;
     fact->evidence = turn->evidence;
-    fact->provider_reference = provider_reference(turn);
+    fact->provider_reference = reference_of(turn, record);
     copy_id(fact->aggregate_id, sizeof fact->aggregate_id, record->aggregate_id);
     fact_cause(turn, record, cause);
     pay_id_fact(fact->event_id, record->fact, record->aggregate_id, cause);
@@ -156,6 +162,12 @@ static int publish(struct pay_turn *turn, const struct pay_record *record)
     }
     if (record->attempt_index >= 0) {
         fill_attempt_part(turn, fact);
+    }
+    if (record->amount != NULL) { /* Of the capture, refund or dispute, not of its attempt. */
+        fact->has_amount = true;
+        fact->amount = *record->amount;
+        fact->failure_class = PAY_FAILURE_NONE;
+        fact->failure_code = (struct pay_str){NULL, 0};
     }
     return index;
 }
@@ -175,9 +187,11 @@ int pay_turn_record(struct pay_turn *turn, const struct pay_record *record)
     row->event_name = turn->event_name;
     row->reason_code = record->reason_code;
     row->outside = record->outside;
-    row->provider_reference = provider_reference(turn);
-    row->has_amount = event != NULL && event->has_amount;
-    row->amount = row->has_amount ? event->amount : (struct pay_money){0};
+    row->provider_reference = reference_of(turn, record);
+    row->has_amount = record->amount != NULL || (event != NULL && event->has_amount);
+    row->amount = record->amount != NULL ? *record->amount
+                  : row->has_amount      ? event->amount
+                                         : (struct pay_money){0};
     row->fact_effect = record->publishes ? publish(turn, record) : -1;
     return row->fact_effect;
 }
@@ -261,48 +275,68 @@ static const struct pay_gate *replayable(const struct pay_turn *turn, const char
     return NULL;
 }
 
+struct pay_job_effect *pay_job_ask(struct pay_turn *turn, int attempt_index, enum pay_job_kind kind,
+                                   const char *action_id, const char *about_job_id)
+{
+    char job_id[PAY_JOB_ID_SIZE];
+
+    pay_id_query_by_version(job_id, action_id, turn->snap->order.version);
+    if (has_job(turn, job_id)) {
+        return NULL;
+    }
+    struct pay_job_effect *job = add_job(turn, attempt_index, kind, job_id);
+    if (about_job_id != NULL) {
+        copy_id(job->about_job_id, sizeof job->about_job_id, about_job_id);
+    }
+    return job;
+}
+
 void pay_job_query(struct pay_turn *turn, int attempt_index)
 {
     const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
     const struct pay_gate *gate = replayable(turn, attempt->attempt_id);
-    char job_id[PAY_JOB_ID_SIZE];
 
-    pay_id_query_by_version(job_id, attempt->attempt_id, turn->snap->order.version);
-    if (has_job(turn, job_id)) {
-        return;
-    }
-    struct pay_job_effect *job = add_job(turn, attempt_index, PAY_JOB_QUERY, job_id);
-    if (gate != NULL) {
-        copy_id(job->about_job_id, sizeof job->about_job_id, gate->job_id);
-    }
+    (void)pay_job_ask(turn, attempt_index, PAY_JOB_QUERY, attempt->attempt_id,
+                      gate != NULL ? gate->job_id : NULL);
 }
 
-void pay_job_money(struct pay_turn *turn, int attempt_index, enum pay_job_kind kind, int number)
+struct pay_job_effect *pay_job_gated(struct pay_turn *turn, const struct pay_gated_job *from)
 {
     struct pay_snapshot *snap = turn->snap;
-    struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
     char job_id[PAY_JOB_ID_SIZE];
 
-    pay_id_job(job_id, attempt->attempt_id, kind, number);
-    struct pay_job_effect *job = add_job(turn, attempt_index, kind, job_id);
-    job->number = number;
-    job->try_no = number;
-    job->not_after_us = pay_time_earlier(job->not_after_us, snap->order.expires_at_us);
-    job->expires_at_us = kind == PAY_JOB_SUBMIT ? attempt->psp_expires_at_us : 0;
+    pay_id_job(job_id, from->action_id, from->kind, from->number);
+    struct pay_job_effect *job = add_job(turn, from->attempt_index, from->kind, job_id);
+    job->number = from->number;
+    job->try_no = from->number;
+    job->not_after_us = pay_time_earlier(job->not_after_us, from->end_us);
 
     PAY_ASSERT(snap->gate_count < snap->gate_cap);
     struct pay_gate *gate = &snap->gates[snap->gate_count++];
     memset(gate, 0, sizeof *gate);
     gate->change = PAY_ROW_INSERTED;
-    gate->kind = kind;
+    gate->kind = from->kind;
     gate->not_after_us = job->not_after_us;
     copy_id(gate->job_id, sizeof gate->job_id, job_id);
-    copy_id(gate->action_id, sizeof gate->action_id, attempt->attempt_id);
+    copy_id(gate->action_id, sizeof gate->action_id, from->action_id);
 
     /* Looked at when every send that passed the gate in time has ended. */
-    const int64_t call_us = pay_turn_traits(turn, attempt_index)->call_budget_us;
-    pay_deadline_set(turn, PAY_DEADLINE_SEND, attempt->attempt_id,
+    const int64_t call_us = pay_turn_traits(turn, from->attempt_index)->call_budget_us;
+    pay_deadline_set(turn, PAY_DEADLINE_SEND, from->action_id,
                      pay_time_after(job->not_after_us, pay_time_after(call_us, 1)));
+    return job;
+}
+
+void pay_job_money(struct pay_turn *turn, int attempt_index, enum pay_job_kind kind, int number)
+{
+    const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
+    struct pay_job_effect *job =
+        pay_job_gated(turn, &(struct pay_gated_job){.attempt_index = attempt_index,
+                                                    .action_id = attempt->attempt_id,
+                                                    .kind = kind,
+                                                    .number = number,
+                                                    .end_us = turn->snap->order.expires_at_us});
+    job->expires_at_us = kind == PAY_JOB_SUBMIT ? attempt->psp_expires_at_us : 0;
 }
 
 void pay_job_cancel(struct pay_turn *turn, int attempt_index)

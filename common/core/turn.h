@@ -40,6 +40,8 @@ struct pay_record {
     bool recurs;     /**< The fact can recur for this aggregate: its id takes the row's version. */
     bool unnumbered; /**< Sequence 0: an answer outside the payment's order. */
     bool outside;    /**< Not of the payment's history either: its caller has no part in it. */
+    const struct pay_money *amount; /**< Of the row, its fact; NULL: the event's, the attempt's. */
+    struct pay_str reference;       /**< The PSP's name of the aggregate; absent: the event's. */
 };
 
 #define PAY_RECORD_NONE .attempt_index = -1, .case_index = -1
@@ -68,7 +70,21 @@ const struct pay_psp_traits *pay_turn_traits(const struct pay_turn *turn, int at
 
 /** Ask the PSP now. Two in one turn are one: both leave after it, so one answer serves both. */
 void pay_job_query(struct pay_turn *turn, int attempt_index);
-/** A money job and its gate row; number from 1. */
+/** A money job of an attempt, a capture or a refund. */
+struct pay_gated_job {
+    int attempt_index;
+    const char *action_id; /**< Borrowed: the attempt's own id, or the action's. */
+    enum pay_job_kind kind;
+    int number;     /**< From 1. */
+    int64_t end_us; /**< It may not be sent from then on, whatever the window. */
+};
+/** Make it, its gate row and the SEND deadline. @return the job, to be completed. */
+struct pay_job_effect *pay_job_gated(struct pay_turn *turn, const struct pay_gated_job *from);
+/** Ask about an attempt or an action. @param about_job_id may be replayed; NULL: none.
+ *  @return the job; NULL: it is asked already in this turn. */
+struct pay_job_effect *pay_job_ask(struct pay_turn *turn, int attempt_index, enum pay_job_kind kind,
+                                   const char *action_id, const char *about_job_id);
+/** A money job of the attempt itself and its gate row; number from 1. */
 void pay_job_money(struct pay_turn *turn, int attempt_index, enum pay_job_kind kind, int number);
 /** The next CANCEL of the attempt (no gate: it fails on a paid transaction). */
 void pay_job_cancel(struct pay_turn *turn, int attempt_index);

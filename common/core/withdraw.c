@@ -3,6 +3,7 @@
 
 #include "common/core/attempt.h"
 #include "common/core/gate.h"
+#include "common/core/money_action.h"
 
 #include "common/base/banned.h"
 
@@ -27,6 +28,7 @@ static void close_gates(struct pay_turn *turn, int attempt_index)
 {
     if (PAY_GUARD(WITHDRAWAL_CLOSES_GATES, true)) {
         pay_gate_close_all(turn, attempt_index);
+        pay_money_withdraw_captures(turn, attempt_index);
     }
 }
 
@@ -100,7 +102,12 @@ void pay_withdraw_cancel(struct pay_turn *turn, int attempt_index)
 {
     const struct pay_psp_traits *traits = pay_turn_traits(turn, attempt_index);
 
-    if (PAY_GUARD(CANCEL_KNOWN, !pay_attempt_is_known(turn, attempt_index))) {
+    const struct pay_money_ref capture = pay_money_open_capture(turn, attempt_index);
+
+    if (capture.index >= 0) { /* It is voided if the capture comes to nothing. */
+        pay_money_query(turn, capture);
+        repeat_at(turn, attempt_index, pay_time_after(turn->in->now_us, traits->cancel_retry_us));
+    } else if (PAY_GUARD(CANCEL_KNOWN, !pay_attempt_is_known(turn, attempt_index))) {
         /* A cancel of what the PSP does not have yet answers "canceled" and cancels nothing. The
          * state's own rows ask again. */
         pay_job_query(turn, attempt_index);

@@ -5,29 +5,19 @@
  *   payfact-state-machine-doc > docs/STATE_MACHINE.md
  *   payfact-state-machine-doc --check docs/STATE_MACHINE.md     fails when the file is not current
  */
+#include "tools/docs/document.h"
+
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/attr.h"
 #include "common/core/attempt.h"
 #include "common/core/attempt_table.h"
 #include "common/core/guard.h"
 #include "common/core/order_table.h"
 #include "common/core/types.h"
 
-#define DOCUMENT_MAX ((size_t)256 * 1024)
-
-struct document {
-    char text[DOCUMENT_MAX];
-    size_t len;
-    bool is_cut; /* It did not fit: nothing is printed. */
-};
-
-static void put(struct document *doc, const char *format, ...) PAY_PRINTF(2, 3);
-
-static void put(struct document *doc, const char *format, ...)
+void put(struct document *doc, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -262,6 +252,7 @@ int main(int argc, char **argv)
     put_attempt_table(&doc);
     put_order_table(&doc);
     put_waits(&doc);
+    put_money(&doc);
     put_guards(&doc);
     put_lists(&doc);
     if (doc.is_cut) {

@@ -158,19 +158,29 @@ static void expect(struct world *w, const char *cell, const char *now)
     }
 }
 
-static void every_cell_happens(void **state)
+static void check_cells(bool keeps_actions)
 {
-    (void)state;
     for (size_t r = 1; r < expected.row_count; r++) {
         for (size_t c = 1; c < expected.column_count; c++) {
             const char *now = expected.cells[r][0];
             world_start_manual(&world);
+            if (keeps_actions) {
+                world_keep_actions(&world);
+            }
             world_put(&world, 1, status_of(now));
             print_message("%s + %s: %s\n", now, expected.cells[0][c], expected.cells[r][c]);
             let_it_happen(&world, event_of(expected.cells[0][c]));
             expect(&world, expected.cells[r][c], now);
         }
     }
+}
+
+/* With captures of their own the attempt's table is the same: its success is then a capture's. */
+static void every_cell_happens(void **state)
+{
+    (void)state;
+    check_cells(false);
+    check_cells(true);
 }
 
 /* -------------------------------------------------------------------------------- least evidence

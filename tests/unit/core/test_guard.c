@@ -4,7 +4,7 @@
  * with it and the wrong thing without it. (That the wrong thing costs money is the explorer's to
  * show.) Built with pay_core_switchable.
  */
-#include "tests/unit/core/world.h"
+#include "tests/unit/core/guard_money.h"
 
 #include "common/core/guard.h"
 #include "common/core/orchestrate.h"
@@ -329,6 +329,18 @@ static situation_fn *const situations[PAY_GUARD_COUNT] = {
     [PAY_GUARD_OLD_DEADLINE] = old_deadline,
     [PAY_GUARD_EXPIRY_WAITS] = expiry_waits,
     [PAY_GUARD_REVERSAL_REPLAY] = reversal_replay,
+    [PAY_GUARD_REFUNDABLE] = guard_refundable,
+    [PAY_GUARD_MONEY_ONCE] = guard_money_once,
+    [PAY_GUARD_MONEY_NOT_SENT] = guard_money_not_sent,
+    [PAY_GUARD_MONEY_NOT_FOUND] = guard_money_not_found,
+    [PAY_GUARD_MONEY_REVERSAL] = guard_money_reversal,
+    [PAY_GUARD_REFUND_SUM] = guard_refund_sum,
+    [PAY_GUARD_DISPUTE_FUNDS_ONCE] = guard_dispute_funds_once,
+    [PAY_GUARD_APPROVAL_OWN] = guard_approval_own,
+    [PAY_GUARD_APPROVAL_TWICE] = guard_approval_twice,
+    [PAY_GUARD_APPROVAL_DIGEST] = guard_approval_digest,
+    [PAY_GUARD_APPROVAL_VERSION] = guard_approval_version,
+    [PAY_GUARD_REFUND_THRESHOLD] = guard_refund_threshold,
 };
 
 static bool right_with(uint64_t off, int guard)

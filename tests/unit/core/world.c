@@ -30,7 +30,24 @@ void world_init(struct world *w)
                                     .references = w->references,
                                     .reference_cap = 400,
                                     .cases = w->cases,
-                                    .case_cap = 100};
+                                    .case_cap = 100,
+                                    .captures = w->captures,
+                                    .capture_cap = PAY_CAPTURES_MAX,
+                                    .refunds = w->refunds,
+                                    .refund_cap = PAY_REFUNDS_MAX,
+                                    .disputes = w->disputes,
+                                    .dispute_cap = PAY_DISPUTES_MAX,
+                                    .requests = w->requests,
+                                    .request_cap = sizeof w->requests / sizeof w->requests[0],
+                                    .approvals = w->approvals,
+                                    .approval_cap = sizeof w->approvals / sizeof w->approvals[0]};
+    w->policy = (struct pay_policy){.order_expires_after_us = WORLD_ORDER_LIFETIME,
+                                    .failover_window_us = WORLD_FAILOVER,
+                                    .retry_until_expiry = true,
+                                    .amount_max_minor = INT64_MAX,
+                                    .manual_capture = true,
+                                    .refund_threshold_minor = INT64_MAX,
+                                    .refund_threshold_day_minor = INT64_MAX};
     memcpy(w->snap.order.payment_id, WORLD_PAYMENT, PAY_PAYMENT_ID_SIZE);
     w->now_us = WORLD_START;
     for (int i = 0; i <= PAY_ROUTES_MAX; i++) {
@@ -92,7 +109,56 @@ static void commit(struct world *w)
         w->references[i].change = PAY_ROW_SAME;
     }
     for (size_t i = 0; i < w->snap.case_count; i++) {
+        w->cases[i].version += w->cases[i].change != PAY_ROW_SAME ? 1 : 0;
         w->cases[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.capture_count; i++) {
+        w->captures[i].version += w->captures[i].change != PAY_ROW_SAME ? 1 : 0;
+        w->captures[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.refund_count; i++) {
+        w->refunds[i].version += w->refunds[i].change != PAY_ROW_SAME ? 1 : 0;
+        w->refunds[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.dispute_count; i++) {
+        w->disputes[i].version += w->disputes[i].change != PAY_ROW_SAME ? 1 : 0;
+        w->disputes[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.request_count; i++) {
+        w->requests[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.approval_count; i++) {
+        w->approvals[i].change = PAY_ROW_SAME;
+    }
+    w->snap.refund_day.amount_minor += w->snap.refund_day.added_minor;
+    w->snap.refund_day.added_minor = 0;
+    w->snap.refund_day.change = PAY_ROW_SAME;
+}
+
+static bool has_row(const struct world *w, const char *id)
+{
+    for (size_t r = 0; r < w->row_count; r++) {
+        if (strcmp(w->rows[r].aggregate_id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* So has every open capture, refund and request; what is over has none. */
+static void check_action_rows(const struct world *w)
+{
+    for (size_t i = 0; i < w->snap.capture_count; i++) {
+        assert_int_equal(has_row(w, w->captures[i].action_id),
+                         pay_money_is_open(w->captures[i].status));
+    }
+    for (size_t i = 0; i < w->snap.refund_count; i++) {
+        assert_int_equal(has_row(w, w->refunds[i].action_id),
+                         pay_money_is_open(w->refunds[i].status));
+    }
+    for (size_t i = 0; i < w->snap.request_count; i++) {
+        assert_int_equal(has_row(w, w->requests[i].request_id),
+                         w->requests[i].status == PAY_REQUEST_PENDING);
     }
 }
 
@@ -137,6 +203,7 @@ static void run(struct world *w)
     }
     check_facts(w);
     check_rows(w);
+    check_action_rows(w);
 }
 
 /* ---------------------------------------------------------------------------------------- inputs
@@ -144,14 +211,8 @@ static void run(struct world *w)
 
 static struct pay_decide_input *begin_input(struct world *w, enum pay_input_kind kind)
 {
-    w->input = (struct pay_decide_input){.kind = kind,
-                                         .now_us = w->now_us,
-                                         .routes = w->offered,
-                                         .policy = {.order_expires_after_us = WORLD_ORDER_LIFETIME,
-                                                    .failover_window_us = WORLD_FAILOVER,
-                                                    .retry_until_expiry = true,
-                                                    .amount_max_minor = INT64_MAX,
-                                                    .manual_capture = true}};
+    w->input = (struct pay_decide_input){
+        .kind = kind, .now_us = w->now_us, .routes = w->offered, .policy = w->policy};
     return &w->input;
 }
 
@@ -230,6 +291,9 @@ struct pay_command *world_command(struct world *w, enum pay_command_type type)
                            .start = true},
     };
     w->input.command = &w->command;
+    w->input.source = PAY_SOURCE_MERCHANT;
+    memset(w->digest, w->causes + 1, sizeof w->digest);
+    w->input.command_sha256 = (struct pay_bytes){w->digest, sizeof w->digest};
     w->input.route_count = type == PAY_CMD_CREATE_PAYMENT ? 3 : 0;
     (void)snprintf(w->cause, sizeof w->cause, "shop/c%d", ++w->causes);
     w->input.cause = pay_str_of(w->cause);
@@ -242,8 +306,11 @@ void world_decide_command(struct world *w)
     run(w);
 }
 
-static void decide_due(struct world *w, enum pay_deadline_kind kind, const char *aggregate_id)
+static void decide_due(struct world *w, enum pay_deadline_kind kind, const char *id)
 {
+    static char aggregate_id[PAY_CAUSE_SIZE];
+    (void)snprintf(aggregate_id, sizeof aggregate_id, "%s",
+                   id); /* Rows move while it is decided. */
     const struct world_row *row = find_row(w, kind, aggregate_id);
 
     assert_non_null(row);
@@ -253,7 +320,7 @@ static void decide_due(struct world *w, enum pay_deadline_kind kind, const char 
                                                   .aggregate_id = pay_str_of(aggregate_id),
                                                   .due_at_us = row->due_at_us,
                                                   .row_due_at_us = row->due_at_us};
-    (void)snprintf(w->cause, sizeof w->cause, "%s:%s:%lld", pay_deadline_kind_name(kind),
+    (void)snprintf(w->cause, sizeof w->cause, "%s:%.120s:%lld", pay_deadline_kind_name(kind),
                    aggregate_id, (long long)row->due_at_us);
     w->input.cause = pay_str_of(w->cause);
     const int64_t due_at_us = row->due_at_us;
@@ -369,6 +436,191 @@ void world_put(struct world *w, int attempt_no, enum pay_attempt_status status)
         break;
     }
     assert_int_equal(world_attempt(w, attempt_no)->status, status);
+}
+
+/* ---------------------------------------------------------------- captures, refunds and the rest
+ */
+
+void world_keep_actions(struct world *w)
+{
+    w->snap.keeps_actions = true;
+    for (size_t i = 0; i < w->snap.route_count + PAY_ROUTES_MAX; i++) {
+        const bool is_own = i < w->snap.route_count;
+        struct pay_psp_traits *t =
+            is_own ? &w->routes[i].traits : &w->offered[i - w->snap.route_count].traits;
+        t->captures_part = true;
+        t->captures_again = true;
+        t->queries_captures = true;
+        t->queries_refunds = true;
+        t->finds_captures_by_no = true;
+        t->finds_refunds_by_no = true;
+        t->action_life_us = 600 * SECOND;
+        t->action_retry_us = 20 * SECOND;
+        t->reservation_us = 3000 * SECOND;
+    }
+}
+
+void world_paid(struct world *w)
+{
+    world_start(w);
+    world_keep_actions(w);
+    world_put(w, 1, PAY_ATTEMPT_SUCCEEDED);
+}
+
+void world_authorized(struct world *w)
+{
+    world_start_manual(w);
+    world_keep_actions(w);
+    world_put(w, 1, PAY_ATTEMPT_AUTHORIZED);
+}
+
+const char *world_id(const char *tail)
+{
+    static char ids[4][PAY_JOB_ID_SIZE];
+    static int next;
+    char *id = ids[next++ % 4];
+    (void)snprintf(id, sizeof ids[0], "%s%s", WORLD_PAYMENT, tail);
+    return id;
+}
+
+struct pay_money_action *world_action(struct world *w, const char *tail)
+{
+    const char *id = world_id(tail);
+    for (size_t i = 0; i < w->snap.capture_count; i++) {
+        if (strcmp(w->captures[i].action_id, id) == 0) {
+            return &w->captures[i];
+        }
+    }
+    for (size_t i = 0; i < w->snap.refund_count; i++) {
+        if (strcmp(w->refunds[i].action_id, id) == 0) {
+            return &w->refunds[i];
+        }
+    }
+    fail_msg("no action %s", tail);
+    return NULL;
+}
+
+struct pay_event *world_action_event(struct world *w, enum pay_event_type type, const char *tail)
+{
+    struct pay_money_action *action = world_action(w, tail);
+    struct pay_event *event = world_event(w, type, action->attempt_index + 1);
+
+    event->action_id = pay_str_of(action->action_id);
+    event->has_amount = true;
+    event->amount = action->amount;
+    return event;
+}
+
+void world_action_say(struct world *w, enum pay_event_type type, const char *tail,
+                      enum pay_evidence evidence)
+{
+    world_action_event(w, type, tail);
+    world_decide(w, evidence);
+}
+
+void world_action_answers(struct world *w, const char *job, enum pay_query_by by,
+                          int64_t asked_at_us)
+{
+    static char job_id[PAY_JOB_ID_SIZE];
+    (void)snprintf(job_id, sizeof job_id, "%s%s", WORLD_PAYMENT, job);
+    w->event.call = (struct pay_call){.is_set = true,
+                                      .job_id = pay_str_of(job_id),
+                                      .send_no = 1,
+                                      .query_by = by,
+                                      .asked_at_us = asked_at_us};
+}
+
+struct pay_gate *world_action_gate(struct world *w, const char *job)
+{
+    const char *job_id = world_id(job);
+    for (size_t i = 0; i < w->snap.gate_count; i++) {
+        if (strcmp(w->gates[i].job_id, job_id) == 0) {
+            return &w->gates[i];
+        }
+    }
+    return NULL;
+}
+
+void world_action_pass(struct world *w, const char *job)
+{
+    struct pay_gate *gate = world_action_gate(w, job);
+    assert_non_null(gate);
+    assert_true(gate->closed_at_us == 0);
+    gate->sending_at_us = w->now_us;
+    gate->last_send_at_us = w->now_us;
+    gate->sends++;
+}
+
+void world_money_command(struct world *w, enum pay_command_type type, int64_t amount_minor)
+{
+    struct pay_command *command = world_command(w, type);
+    command->money =
+        (struct pay_cmd_money){.amount = {amount_minor, "EUR"}, .reason_code = PAY_STR("RETURNED")};
+    world_decide_command(w);
+}
+
+struct pay_command *world_operator_command(struct world *w, enum pay_command_type type,
+                                           const char *caller)
+{
+    static const uint8_t sha256[32] = {7};
+    struct pay_command *command = world_command(w, type);
+
+    w->input.source = PAY_SOURCE_OPERATOR;
+    command->caller = pay_str_of(caller);
+    (void)snprintf(w->cause, sizeof w->cause, "%s/c%d", caller, w->causes);
+    w->input.cause = pay_str_of(w->cause);
+    command->controlled = (struct pay_cmd_controlled){
+        .expected_version = -1,
+        .reason_code =
+            type == PAY_CMD_RESOLVE_CASE ? PAY_STR("CONFIRMED_BY_PSP") : PAY_STR("PSP_CONFIRMED"),
+        .attachments = {{PAY_STR("ticket-1"), {sha256, sizeof sha256}}},
+        .attachment_count = 1};
+    return command;
+}
+
+void world_word(struct world *w, enum pay_command_type type, const char *caller,
+                const char *request_id)
+{
+    struct pay_command *command = world_operator_command(w, type, caller);
+    const uint8_t *sha256 = NULL;
+
+    for (size_t i = 0; i < w->snap.request_count; i++) {
+        if (strcmp(w->requests[i].request_id, request_id) == 0) {
+            sha256 = w->requests[i].sha256;
+        }
+    }
+    command->approval = (struct pay_cmd_approval){.request_id = pay_str_of(request_id),
+                                                  .request_sha256 = {sha256, sha256 ? 32 : 0},
+                                                  .reason_code = PAY_STR("CHECKED")};
+    world_decide_command(w);
+}
+
+int64_t world_row_of(const struct world *w, enum pay_deadline_kind kind, const char *id)
+{
+    for (size_t i = 0; i < w->row_count; i++) {
+        if (w->rows[i].kind == kind && strcmp(w->rows[i].aggregate_id, id) == 0) {
+            return w->rows[i].due_at_us;
+        }
+    }
+    return -1;
+}
+
+void world_wait_for_id(struct world *w, enum pay_deadline_kind kind, const char *id)
+{
+    const int64_t due_at_us = world_row_of(w, kind, id);
+    assert_true(due_at_us >= 0);
+    w->now_us = due_at_us > w->now_us ? due_at_us : w->now_us;
+    decide_due(w, kind, id);
+}
+
+void world_amounts(struct world *w, int attempt_no, const int64_t expected[6])
+{
+    const struct pay_amounts *a = &world_attempt(w, attempt_no)->amounts;
+    const int64_t actual[6] = {a->authorized,      a->capture_reserved, a->captured,
+                               a->refund_reserved, a->refunded,         a->withdrawn};
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(actual[i], expected[i]);
+    }
 }
 
 /* ------------------------------------------------------------------------------------- look, count

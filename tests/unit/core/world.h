@@ -53,11 +53,18 @@ struct world {
     struct pay_gate gates[300];
     struct pay_bound_reference references[400];
     struct pay_case cases[100];
+    struct pay_money_action captures[PAY_CAPTURES_MAX];
+    struct pay_money_action refunds[PAY_REFUNDS_MAX];
+    struct pay_dispute disputes[PAY_DISPUTES_MAX];
+    struct pay_approval_request requests[40];
+    struct pay_approval approvals[80];
+    struct pay_policy policy;
     struct pay_route offered[PAY_ROUTES_MAX + 1]; /**< What a command's routes resolve to. */
     struct world_row rows[64];
     size_t row_count;
     int64_t now_us;
-    int causes; /**< Makes causes unlike one another. */
+    uint8_t digest[32]; /**< Of the command that was begun last. */
+    int causes;         /**< Makes causes unlike one another. */
     char cause[PAY_CAUSE_SIZE];
     struct pay_event event;
     struct pay_command command;
@@ -71,6 +78,46 @@ void world_init(struct world *w);
 void world_start(struct world *w);
 /** As world_start, manual capture. */
 void world_start_manual(struct world *w);
+
+/* ---- captures, refunds, disputes, approvals ---- */
+
+/** The store keeps them from now on; the routes' PSPs can do all of it. */
+void world_keep_actions(struct world *w);
+/** Automatic capture, the first attempt SUCCEEDED: WORLD_AMOUNT is captured. */
+void world_paid(struct world *w);
+/** Manual capture, the first attempt AUTHORIZED for WORLD_AMOUNT. */
+void world_authorized(struct world *w);
+/** "R01" and so on, as an id of the world's payment; static, four at a time. */
+const char *world_id(const char *tail);
+struct pay_money_action *world_action(struct world *w, const char *tail);
+/** Begin an event about a capture or refund: its own number, its amount, attempt 1. */
+struct pay_event *world_action_event(struct world *w, enum pay_event_type type, const char *tail);
+void world_action_say(struct world *w, enum pay_event_type type, const char *tail,
+                      enum pay_evidence evidence);
+/** The event begun last answers that job: "R01.REFUND", sent as its first. */
+void world_action_answers(struct world *w, const char *job, enum pay_query_by by,
+                          int64_t asked_at_us);
+/** The sender passed, or gave back, that job's gate. */
+void world_action_pass(struct world *w, const char *job);
+struct pay_gate *world_action_gate(struct world *w, const char *job);
+/** CAPTURE or REQUEST_REFUND by the merchant, with a key of its own. */
+void world_money_command(struct world *w, enum pay_command_type type, int64_t amount_minor);
+/** Begin a command of an operator; a controlled one is complete but for what it is about. */
+struct pay_command *world_operator_command(struct world *w, enum pay_command_type type,
+                                           const char *caller);
+/** APPROVE or DECLINE of the request begun with that cause. */
+void world_word(struct world *w, enum pay_command_type type, const char *caller,
+                const char *request_id);
+/** @return due time of the row, -1: no row. */
+int64_t world_row_of(const struct world *w, enum pay_deadline_kind kind, const char *id);
+/** Go to the row's due time and decide it. */
+void world_wait_for_id(struct world *w, enum pay_deadline_kind kind, const char *id);
+/** The amounts of the attempt, in minor units: authorized, capture_reserved, captured ... */
+void world_amounts(struct world *w, int attempt_no, const int64_t expected[6]);
+#define assert_amounts(w, attempt_no, ...) \
+    world_amounts(w, attempt_no, (const int64_t[6]){__VA_ARGS__})
+#define assert_action(w, tail, expected) \
+    assert_string_equal(pay_money_status_name(world_action(w, tail)->status), #expected)
 
 /** Begin an event about the attempt: its number, PSP and account; amount for money events. */
 struct pay_event *world_event(struct world *w, enum pay_event_type type, int attempt_no);

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Goal: refunds, sentence by sentence of the requirement: reservation, its one job through the
+ * gate, settling and releasing, what the PSP's console does, sums, reversals. A test's name is the
+ * sentence.
+ */
+#include "tests/unit/core/world.h"
+
+static struct world world;
+
+#define JOB "R01.REFUND"
+
+static void refund(struct world *w, int64_t amount_minor)
+{
+    world_money_command(w, PAY_CMD_REQUEST_REFUND, amount_minor);
+}
+
+static void refund_sent(struct world *w, int64_t amount_minor)
+{
+    world_paid(w);
+    refund(w, amount_minor);
+    world_action_pass(w, JOB);
+    world_action_say(w, PAY_EV_REFUND_SUBMITTED, "R01", PAY_EVIDENCE_LOCAL);
+}
+
+static void console_refund(struct world *w, enum pay_event_type type, const char *reference,
+                           int64_t amount_minor, enum pay_evidence evidence)
+{
+    struct pay_event *event = world_event(w, type, 1);
+    event->provider_action_id = pay_str_of(reference);
+    event->has_amount = true;
+    event->amount.amount_minor = amount_minor;
+    world_decide(w, evidence);
+}
+
+static void sum(struct world *w, int64_t amount_minor, enum pay_evidence evidence)
+{
+    console_refund(w, PAY_EV_REFUND_SUM, "", amount_minor, evidence);
+}
+
+/* ---------------------------------------------------------------------------- reserve, send,
+ * settle */
+
+static void a_request_reserves_and_only_then_makes_its_job(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    refund(w, 4000);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    assert_amounts(w, 1, 10000, 0, 10000, 4000, 0, 0);
+    assert_action(w, "R01", CREATED);
+    const struct pay_job_effect *job = world_job(w, PAY_JOB_REFUND);
+    assert_string_equal(job->job_id, WORLD_PAYMENT "R01.REFUND");
+    assert_int_equal(job->action_index, 0);
+    assert_int_equal(job->try_no, 1);
+    assert_string_equal(job->reason_code, "RETURNED");
+    assert_int_equal(w->gates[w->snap.gate_count - 1].kind, PAY_JOB_REFUND);
+    assert_int_equal(w->gates[w->snap.gate_count - 1].change, PAY_ROW_INSERTED);
+    assert_string_equal(world_fact(w, PAY_FACT_COMMAND_ACCEPTED)->result_id, world_id("R01"));
+    assert_true(world_row_of(w, PAY_DEADLINE_RESERVATION, world_id("R01")) > w->now_us);
+    assert_int_equal(w->snap.refund_day.added_minor, 4000);
+}
+
+/* Weeks after the order's end: a refund's window is its own. */
+static void a_refund_does_not_end_with_the_order(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    w->now_us = w->snap.order.expires_at_us + 86400 * SECOND;
+    refund(w, 4000);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    assert_int_equal(world_job(w, PAY_JOB_REFUND)->not_after_us, w->now_us + WORLD_SEND_WINDOW);
+}
+
+static void success_moves_the_reservation(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_event(w, PAY_EV_REFUND_SUCCEEDED, "R01")->provider_action_id = PAY_STR("re_1");
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_action(w, "R01", SUCCEEDED);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 4000, 0);
+    assert_int_equal(world_count_facts(w, PAY_FACT_REFUND_SUCCEEDED), 1);
+    assert_int_equal(world_fact(w, PAY_FACT_REFUND_SUCCEEDED)->amount.amount_minor, 4000);
+    assert_int_equal(world_fact(w, PAY_FACT_REFUND_SUCCEEDED)->totals.refunded, 4000);
+    assert_string_equal(world_action(w, "R01")->provider_reference, "re_1");
+    assert_true(world_action_gate(w, JOB)->closed_at_us != 0);
+    assert_order(w, SUCCEEDED); /* A refund's success is not the payment's failure. */
+    world_action_event(w, PAY_EV_REFUND_SUCCEEDED, "R01")->provider_action_id = PAY_STR("re_1");
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "STALE");
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 4000, 0);
+    assert_int_equal(world_action(w, "R01")->result_certainty, PAY_EVIDENCE_QUERY);
+}
+
+static void failure_releases_it_and_unknown_keeps_it(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_say(w, PAY_EV_REFUND_UNKNOWN, "R01", PAY_EVIDENCE_LOCAL);
+    assert_amounts(w, 1, 10000, 0, 10000, 4000, 0, 0);
+    assert_true(world_row_of(w, PAY_DEADLINE_QUERY, world_id("R01")) > 0);
+    world_wait_for_id(w, PAY_DEADLINE_QUERY, world_id("R01"));
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
+    assert_string_equal(world_job(w, PAY_JOB_QUERY_REFUND)->about_job_id, world_id(JOB));
+    world_action_event(w, PAY_EV_REFUND_FAILED, "R01")->failure_class = PAY_FAILURE_EXPIRED;
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    assert_action(w, "R01", FAILED);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
+    assert_int_equal(world_fact(w, PAY_FACT_REFUND_FAILED)->failure_class, PAY_FAILURE_EXPIRED);
+    refund(w, 10000); /* What was released can be asked for again. */
+    assert_verdict(w, APPLY, "ACCEPTED");
+}
+
+/* A1, A3: two of 70 on 100 at once: one is reserved, the other refused. */
+static void two_of_70_on_100_are_one_and_a_refusal(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    refund(w, 7000);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    refund(w, 7000);
+    assert_verdict(w, REJECT, "EXCEEDS_REFUNDABLE");
+    assert_amounts(w, 1, 10000, 0, 10000, 7000, 0, 0);
+    refund(w, 3000);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    refund(w, 1);
+    assert_verdict(w, REJECT, "EXCEEDS_REFUNDABLE");
+}
+
+static const struct {
+    int64_t amount_minor;
+    const char *currency, *attempt_id, *reason;
+} refusals[] = {
+    {0, "EUR", NULL, "INVALID_AMOUNT"},         {-1, "EUR", NULL, "INVALID_AMOUNT"},
+    {INT64_MIN, "EUR", NULL, "INVALID_AMOUNT"}, {INT64_MAX, "EUR", NULL, "EXCEEDS_REFUNDABLE"},
+    {10001, "EUR", NULL, "EXCEEDS_REFUNDABLE"}, {1, "USD", NULL, "CURRENCY_MISMATCH"},
+    {1, "", NULL, "CURRENCY_MISMATCH"},         {1, "EUR", "A02", "UNKNOWN_ATTEMPT"},
+};
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        world_paid(w);
+        struct pay_command *command = world_command(w, PAY_CMD_REQUEST_REFUND);
+        command->money.amount.amount_minor = refusals[i].amount_minor;
+        memcpy(command->money.amount.currency, refusals[i].currency,
+               strlen(refusals[i].currency) + 1);
+        command->money.attempt_id = refusals[i].attempt_id == NULL
+                                        ? (struct pay_str){NULL, 0}
+                                        : pay_str_of(world_id(refusals[i].attempt_id));
+        world_decide_command(w);
+        assert_verdict(w, REJECT, refusals[i].reason);
+        assert_int_equal(w->snap.refund_count, 0);
+        assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
+    }
+    world_start(w);
+    world_keep_actions(w);
+    refund(w, 1);
+    assert_verdict(w, REJECT, "NOT_PAID");
+    w->snap.keeps_actions = false;
+    refund(w, 1);
+    assert_verdict(w, REJECT, "NOT_SUPPORTED");
+}
+
+static void the_hundredth_is_over_the_limit(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    w->snap.order.refund_count = PAY_REFUNDS_MAX;
+    refund(w, 1);
+    assert_verdict(w, REJECT, "LIMIT");
+    console_refund(w, PAY_EV_REFUND_SUCCEEDED, "re_9", 1, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, NEEDS_RECONCILIATION, "LIMIT"); /* Never dropped. */
+    assert_non_null(world_case(w, PAY_CASE_CONTRADICTION));
+}
+
+static void refund_with_key(struct world *w, const char *key, int64_t amount_minor)
+{
+    struct pay_command *command = world_command(w, PAY_CMD_REQUEST_REFUND);
+    command->money =
+        (struct pay_cmd_money){.amount = {amount_minor, "EUR"}, .idempotency_key = pay_str_of(key)};
+    world_decide_command(w);
+}
+
+static void the_merchants_number_is_the_idempotency_key(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    refund_with_key(w, "return-77", 4000);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    assert_string_equal(world_action(w, "R01")->idempotency_key, "return-77");
+    refund_with_key(w, "return-77", 4000);
+    assert_verdict(w, APPLY, "ALREADY_ACCEPTED");
+    assert_string_equal(world_fact(w, PAY_FACT_COMMAND_ACCEPTED)->result_id, world_id("R01"));
+    assert_int_equal(world_count_jobs(w, PAY_JOB_REFUND), 0);
+    refund_with_key(w, "return-77", 4001);
+    assert_verdict(w, REJECT, "IDEMPOTENCY_CONFLICT");
+    assert_int_equal(w->snap.refund_count, 1);
+    struct pay_command *command = world_command(w, PAY_CMD_REQUEST_REFUND);
+    command->money =
+        (struct pay_cmd_money){.amount = {1, "EUR"}, .idempotency_key = PAY_STR("return-78")};
+    w->input.key_taken = true; /* By another payment of the merchant. */
+    world_decide_command(w);
+    assert_verdict(w, REJECT, "IDEMPOTENCY_KEY_TAKEN");
+}
+
+/* --------------------------------------------------------------------------- sent again, withdrawn
+ */
+
+static void not_sent_is_sent_again_under_the_next_job_id(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    refund(w, 4000);
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_verdict(w, APPLY, "SENT_AGAIN");
+    assert_string_equal(world_job(w, PAY_JOB_REFUND)->job_id, world_id("R01.REFUND.2"));
+    assert_int_equal(world_job(w, PAY_JOB_REFUND)->try_no, 1); /* The first was closed unsent. */
+    assert_true(world_action_gate(w, JOB)->closed_at_us != 0);
+    assert_int_equal(world_action_gate(w, JOB)->sending_at_us, 0);
+    assert_amounts(w, 1, 10000, 0, 10000, 4000, 0, 0);
+}
+
+static void at_its_end_what_was_never_sent_is_withdrawn(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    refund(w, 4000);
+    w->now_us = world_action(w, "R01")->give_up_at_us;
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_action(w, "R01", CANCELED);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
+    assert_int_equal(world_count_facts(w, PAY_FACT_REFUND_FAILED), 1);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_REFUND), 0);
+}
+
+static void not_sent_of_a_second_job_proves_nothing_of_the_first(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_say(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_string_equal(world_job(w, PAY_JOB_REFUND)->job_id, world_id("R01.REFUND.2"));
+    world_action_event(w, PAY_EV_REFUND_NOT_SENT, "R01")->has_amount = false;
+    world_action_answers(w, "R01.REFUND.2", PAY_QUERY_BY_NONE, 0);
+    world_decide(w, PAY_EVIDENCE_LOCAL);
+    assert_verdict(w, IGNORE, "GATE_PASSED");
+    assert_action(w, "R01", PROCESSING);
+}
+
+static void refused_for_now_stays_processing_and_is_repeated(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_event(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01");
+    world_action_answers(w, JOB, PAY_QUERY_BY_NONE, 0);
+    w->event.call.retry_after_s = 77;
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_verdict(w, APPLY, "RETRY_SAME_NUMBER");
+    assert_action(w, "R01", PROCESSING);
+    assert_amounts(w, 1, 10000, 0, 10000, 4000, 0, 0);
+    assert_int_equal(world_row_of(w, PAY_DEADLINE_SEND, world_id("R01")), w->now_us + 77 * SECOND);
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_string_equal(world_job(w, PAY_JOB_REFUND)->job_id, world_id("R01.REFUND.2"));
+    assert_int_equal(world_job(w, PAY_JOB_REFUND)->try_no, 2); /* A repeat for who reads it. */
+    assert_true(world_action_gate(w, JOB)->closed_at_us != 0); /* In the same transaction. */
+    world_action_event(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01");
+    world_action_answers(w, JOB, PAY_QUERY_BY_NONE, 0);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_verdict(w, IGNORE, "STALE"); /* Of the job before: the next one is on its way. */
+    w->now_us = world_action(w, "R01")->give_up_at_us - SECOND;
+    world_action_say(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_int_equal(world_action(w, "R01")->retry_at_us, 0); /* Its end comes first. */
+    assert_true(world_row_of(w, PAY_DEADLINE_ANSWER, world_id("R01")) > 0);
+}
+
+/* "No, and nothing was made" of one send is no proof while another may be executed. */
+static void a_definite_no_counts_only_of_the_only_send(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_gate(w, JOB)->sends = 2;
+    world_action_event(w, PAY_EV_REFUND_FAILED, "R01");
+    world_action_answers(w, JOB, PAY_QUERY_BY_NONE, 0);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_verdict(w, IGNORE, "OTHER_SEND_EXISTS");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
+    world_action_gate(w, JOB)->sends = 1;
+    world_action_event(w, PAY_EV_REFUND_FAILED, "R01");
+    world_action_answers(w, JOB, PAY_QUERY_BY_NONE, 0);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_action(w, "R01", FAILED);
+}
+
+static void not_found(struct world *w, int64_t asked_at_us, enum pay_query_by by)
+{
+    world_action_event(w, PAY_EV_REFUND_NOT_FOUND, "R01")->has_amount = false;
+    world_action_answers(w, "R01.QUERY.v9", by, asked_at_us);
+    world_decide(w, PAY_EVIDENCE_QUERY);
+}
+
+static void not_found_releases_only_as_an_attempts_does(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    const int64_t from_us =
+        world_action_gate(w, JOB)->not_after_us + WORLD_CALL_BUDGET + WORLD_LONGEST + WORLD_GRACE;
+    not_found(w, from_us, PAY_QUERY_BY_REQUEST_NUMBER);
+    assert_verdict(w, IGNORE, "ASKED_TOO_EARLY");
+    not_found(w, from_us + 1, PAY_QUERY_BY_SEARCH);
+    assert_verdict(w, IGNORE, "NOT_ASKED_BY_NUMBER");
+    not_found(w, from_us + 1, PAY_QUERY_BY_REQUEST_NUMBER);
+    assert_verdict(w, IGNORE, "NOT_FOUND_COUNTED");
+    world_action_gate(w, JOB)->last_send_at_us = from_us; /* A replay starts the count again. */
+    not_found(w, from_us + 2, PAY_QUERY_BY_REQUEST_NUMBER);
+    assert_verdict(w, IGNORE, "ASKED_TOO_EARLY");
+    for (int i = 1; i <= 2; i++) {
+        not_found(w, from_us + 1000 * i * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
+    }
+    assert_action(w, "R01", FAILED);
+    assert_true(world_action_gate(w, JOB)->closed_at_us != 0);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
+
+    refund_sent(w, 4000);
+    world_action_event(w, PAY_EV_REFUND_PROCESSING, "R01")->provider_action_id = PAY_STR("re_1");
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    not_found(w, w->now_us + 9000 * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
+    assert_verdict(w, IGNORE, "NOT_FOUND_BUT_BOUND");
+}
+
+static void sent_and_not_heard_of_is_unknown(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    refund(w, 4000);
+    world_action_pass(w, JOB);
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_action(w, "R01", UNKNOWN);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_REFUND), 0);
+    world_wait_for_id(w, PAY_DEADLINE_MANUAL, world_id("R01"));
+    assert_non_null(world_case(w, PAY_CASE_UNKNOWN_TOO_LONG));
+}
+
+static void a_reservation_that_outlives_its_deadline_is_a_case(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_wait_for_id(w, PAY_DEADLINE_RESERVATION, world_id("R01"));
+    assert_verdict(w, APPLY, "RESERVATION_OVERDUE");
+    assert_non_null(world_case(w, PAY_CASE_RESERVATION_OVERDUE));
+    assert_amounts(w, 1, 10000, 0, 10000, 4000, 0, 0);
+    assert_true(world_row_of(w, PAY_DEADLINE_RESERVATION, world_id("R01")) > w->now_us);
+}
+
+/* ------------------------------------------------------------------------------- after success */
+
+static void a_refund_that_fails_after_it_succeeded_comes_back(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, IGNORE, "REVERSAL_TO_BE_CONFIRMED");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
+    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_QUERY);
+    assert_action(w, "R01", REVERSED);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
+    assert_int_equal(world_count_facts(w, PAY_FACT_REFUND_REVERSED), 1);
+    refund(w, 10000);
+    assert_verdict(w, APPLY, "ACCEPTED");
+
+    refund_sent(w, 4000); /* Where the PSP has no query its callback is enough, an answer is not. */
+    w->routes[0].traits.queries_refunds = false;
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_action(w, "R01", SUCCEEDED);
+    world_action_say(w, PAY_EV_REFUND_REVERSED, "R01", PAY_EVIDENCE_WEBHOOK);
+    assert_action(w, "R01", REVERSED);
+}
+
+static void late_success_is_booked_if_it_fits_else_blocks(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 7000);
+    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_QUERY);
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, APPLY, "LATE_SUCCESS");
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 7000, 0);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
+
+    refund_sent(w, 7000);
+    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_QUERY);
+    refund(w, 7000);
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_QUERY);
+    assert_verdict(w, NEEDS_RECONCILIATION, "OVER_REFUND");
+    assert_non_null(world_case(w, PAY_CASE_OVER_REFUND));
+    assert_amounts(w, 1, 10000, 0, 10000, 7000, 0, 0);
+    refund(w, 1);
+    assert_verdict(w, REJECT, "OVER_REFUND");
+}
+
+static void another_amount_or_object_is_a_case(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_event(w, PAY_EV_REFUND_SUCCEEDED, "R01")->amount.amount_minor = 3999;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, REJECT, "AMOUNT_MISMATCH");
+    assert_non_null(world_case(w, PAY_CASE_AMOUNT_MISMATCH));
+    world_action_event(w, PAY_EV_REFUND_SUCCEEDED, "R01")->has_amount = false;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, REJECT, "AMOUNT_MISSING");
+    world_action_event(w, PAY_EV_REFUND_SUCCEEDED, "R01")->psp_account = PAY_STR("other");
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, REJECT, "WRONG_ACCOUNT");
+    world_action_event(w, PAY_EV_REFUND_PROCESSING, "R01")->provider_action_id = PAY_STR("re_1");
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    world_action_event(w, PAY_EV_REFUND_SUCCEEDED, "R01")->provider_action_id = PAY_STR("re_2");
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, NEEDS_RECONCILIATION, "UNEXPECTED_REFERENCE");
+    assert_action(w, "R01", PROCESSING);
+}
+
+/* ---------------------------------------------------------------------------- made in the console
+ */
+
+/* D7, K9: known again by the PSP's name, not by the event. */
+static void a_console_refund_becomes_one_of_origin_psp_once(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    console_refund(w, PAY_EV_REFUND_PROCESSING, "re_c", 4000, PAY_EVIDENCE_WEBHOOK);
+    assert_action(w, "R01", PROCESSING);
+    assert_amounts(w, 1, 10000, 0, 10000, 4000, 0, 0);
+    assert_int_equal(world_action(w, "R01")->origin, PAY_ORIGIN_PSP);
+    assert_string_equal(world_action(w, "R01")->idempotency_key, "psp0/account-0/re_c");
+    for (int i = 0; i < 2; i++) {
+        console_refund(w, PAY_EV_REFUND_SUCCEEDED, "re_c", 4000, PAY_EVIDENCE_WEBHOOK);
+    }
+    assert_int_equal(w->snap.refund_count, 1);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 4000, 0);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_REFUND), 0);
+}
+
+static void a_console_refund_that_does_not_fit_is_a_case(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    refund(w, 7000);
+    console_refund(w, PAY_EV_REFUND_SUCCEEDED, "re_c", 7000, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, NEEDS_RECONCILIATION, "OVER_REFUND");
+    assert_int_equal(w->snap.refund_count, 1);
+    assert_non_null(world_case(w, PAY_CASE_OVER_REFUND));
+}
+
+static void a_refund_without_a_name_is_only_a_hint(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    console_refund(w, PAY_EV_REFUND_SUCCEEDED, "", 4000, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, IGNORE, "NAMELESS");
+    assert_amounts(w, 1, 10000, 0, 10000, 4000, 0, 0);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+}
+
+/* ------------------------------------------------------------------------------ sums are no
+ * refunds */
+
+static void a_sum_asks_about_each_open_refund_and_waits(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    sum(w, 4000, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, IGNORE, "SUM_TO_BE_CONFIRMED");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
+    sum(w, 6000, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "REFUNDS_OPEN");
+    assert_int_equal(w->snap.refund_count, 1);
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_QUERY);
+    assert_int_equal(w->snap.refund_count, 2); /* All are final: the difference is one refund. */
+    assert_action(w, "R02", SUCCEEDED);
+    assert_int_equal(world_action(w, "R02")->amount.amount_minor, 2000);
+    assert_string_equal(world_action(w, "R02")->idempotency_key, WORLD_PAYMENT "A01/6000");
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 6000, 0);
+}
+
+static void a_smaller_sum_is_stale_and_a_reversal_does_not_make_it_news(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_QUERY);
+    sum(w, 4000, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "STALE");
+    sum(w, 3999, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "STALE");
+    world_action_say(w, PAY_EV_REFUND_REVERSED, "R01", PAY_EVIDENCE_QUERY);
+    sum(w, 4000, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "STALE");
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
+    sum(w, 20000, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, NEEDS_RECONCILIATION, "OVER_REFUND");
+}
+
+static void what_a_sum_has_shown_is_not_made_again(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    sum(w, 7000, PAY_EVIDENCE_QUERY);
+    assert_action(w, "R01", SUCCEEDED);
+    console_refund(w, PAY_EV_REFUND_SUCCEEDED, "re_a", 3000, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, IGNORE, "EXPLAINED_BY_SUM");
+    console_refund(w, PAY_EV_REFUND_SUCCEEDED, "re_b", 7000, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, IGNORE, "EXPLAINED_BY_SUM");
+    assert_string_equal(world_action(w, "R01")->provider_reference, "re_b");
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 7000, 0);
+}
+
+/* ----------------------------------------------------------------------------- where the money is
+ */
+
+/* A double charge: the second attempt holds money too. */
+static void doubly_charged(struct world *w)
+{
+    world_start(w);
+    world_keep_actions(w);
+    world_put(w, 1, PAY_ATTEMPT_FAILED);
+    assert_int_equal(w->snap.attempt_count, 2);
+    world_put(w, 2, PAY_ATTEMPT_SUCCEEDED);
+    world_say(w, PAY_EV_ATTEMPT_SUCCEEDED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_non_null(world_case(w, PAY_CASE_DUPLICATE_CHARGE));
+}
+
+static void a_refund_goes_to_the_attempt_that_holds_the_money(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    doubly_charged(w);
+    refund(w, 1000); /* None named: the one that made the order SUCCEEDED. */
+    assert_int_equal(world_action(w, "R01")->attempt_index, 1);
+    assert_int_equal(world_job(w, PAY_JOB_REFUND)->attempt_index, 1);
+    struct pay_command *command = world_command(w, PAY_CMD_REQUEST_REFUND);
+    command->money = (struct pay_cmd_money){.amount = {WORLD_AMOUNT, "EUR"},
+                                            .attempt_id = pay_str_of(world_id("A01"))};
+    world_decide_command(w);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    assert_int_equal(world_job(w, PAY_JOB_REFUND)->attempt_index, 0);
+    assert_amounts(w, 1, 10000, 0, 10000, 10000, 0, 0);
+    assert_amounts(w, 2, 10000, 0, 10000, 1000, 0, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_reserves_and_only_then_makes_its_job),
+        cmocka_unit_test(a_refund_does_not_end_with_the_order),
+        cmocka_unit_test(success_moves_the_reservation),
+        cmocka_unit_test(failure_releases_it_and_unknown_keeps_it),
+        cmocka_unit_test(two_of_70_on_100_are_one_and_a_refusal),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(the_hundredth_is_over_the_limit),
+        cmocka_unit_test(the_merchants_number_is_the_idempotency_key),
+        cmocka_unit_test(not_sent_is_sent_again_under_the_next_job_id),
+        cmocka_unit_test(at_its_end_what_was_never_sent_is_withdrawn),
+        cmocka_unit_test(not_sent_of_a_second_job_proves_nothing_of_the_first),
+        cmocka_unit_test(refused_for_now_stays_processing_and_is_repeated),
+        cmocka_unit_test(a_definite_no_counts_only_of_the_only_send),
+        cmocka_unit_test(not_found_releases_only_as_an_attempts_does),
+        cmocka_unit_test(sent_and_not_heard_of_is_unknown),
+        cmocka_unit_test(a_reservation_that_outlives_its_deadline_is_a_case),
+        cmocka_unit_test(a_refund_that_fails_after_it_succeeded_comes_back),
+        cmocka_unit_test(late_success_is_booked_if_it_fits_else_blocks),
+        cmocka_unit_test(another_amount_or_object_is_a_case),
+        cmocka_unit_test(a_console_refund_becomes_one_of_origin_psp_once),
+        cmocka_unit_test(a_console_refund_that_does_not_fit_is_a_case),
+        cmocka_unit_test(a_refund_without_a_name_is_only_a_hint),
+        cmocka_unit_test(a_sum_asks_about_each_open_refund_and_waits),
+        cmocka_unit_test(a_smaller_sum_is_stale_and_a_reversal_does_not_make_it_news),
+        cmocka_unit_test(what_a_sum_has_shown_is_not_made_again),
+        cmocka_unit_test(a_refund_goes_to_the_attempt_that_holds_the_money),
+    };
+    return cmocka_run_group_tests_name("refund", tests, NULL, NULL);
+}
