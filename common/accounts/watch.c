@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/accounts/watch.h"
 
-#include "common/base/hash.h"
+#include "common/base/file.h"
 #include "common/base/mem.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/banned.h"
 
 #define FIRST_CAP 16u
-
-static uint64_t state_of(const char *path)
-{
-    struct stat info;
-    if (stat(path, &info) != 0) {
-        return 0;
-    }
-    const uint64_t parts[] = {(uint64_t)info.st_dev, (uint64_t)info.st_ino, (uint64_t)info.st_size,
-                              (uint64_t)info.st_mtim.tv_sec, (uint64_t)info.st_mtim.tv_nsec};
-    const uint64_t state =
-        pay_hash_fnv1a(PAY_FNV_START, (struct pay_bytes){(const uint8_t *)parts, sizeof parts});
-    return state == 0 ? 1 : state;
-}
 
 static bool grow(struct pay_watch *watch)
 {
@@ -50,13 +36,13 @@ void pay_watch_add(struct pay_watch *watch, const char *path)
         return;
     }
     memcpy(copy, path, size);
-    watch->files[watch->count++] = (struct pay_watch_file){copy, state_of(path)};
+    watch->files[watch->count++] = (struct pay_watch_file){copy, pay_file_state(path)};
 }
 
 bool pay_watch_changed(const struct pay_watch *watch)
 {
     for (size_t i = 0; i < watch->count; i++) {
-        if (state_of(watch->files[i].path) != watch->files[i].state) {
+        if (pay_file_state(watch->files[i].path) != watch->files[i].state) {
             return true;
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/file.h"
 
+#include "common/base/hash.h"
 #include "common/base/mem.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/banned.h"
@@ -131,4 +133,17 @@ enum pay_status pay_file_write(const char *path, struct pay_bytes content, bool 
     }
     (void)unlink(beside); /* Gone already after a rename. */
     return status;
+}
+
+uint64_t pay_file_state(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        return 0;
+    }
+    const uint64_t parts[] = {(uint64_t)info.st_dev, (uint64_t)info.st_ino, (uint64_t)info.st_size,
+                              (uint64_t)info.st_mtim.tv_sec, (uint64_t)info.st_mtim.tv_nsec};
+    const uint64_t state =
+        pay_hash_fnv1a(PAY_FNV_START, (struct pay_bytes){(const uint8_t *)parts, sizeof parts});
+    return state == 0 ? 1 : state;
 }

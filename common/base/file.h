@@ -30,5 +30,8 @@ PAY_MUST_CHECK enum pay_status pay_file_read_buf(const char *path, struct pay_bu
  */
 PAY_MUST_CHECK enum pay_status pay_file_write(const char *path, struct pay_bytes content,
                                               bool is_new, struct pay_err *err);
+/** @return a hash of the file's device, inode, size and time, which a change changes; 0: no file.
+ * Take it before reading, so that a change meanwhile is seen. */
+uint64_t pay_file_state(const char *path);
 
 #endif /* PAY_BASE_FILE_H */

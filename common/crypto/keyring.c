@@ -245,6 +245,17 @@ void pay_keyring_limit(struct pay_keyring *ring, uint64_t warn, uint64_t max)
     ring->seals_max = max;
 }
 
+void pay_keyring_continue(struct pay_keyring *next, const struct pay_keyring *old)
+{
+    const struct data_key *to = &next->keys[next->current];
+    const struct data_key *from = &old->keys[old->current];
+    next->seals_warn = old->seals_warn;
+    next->seals_max = old->seals_max;
+    if (strcmp(to->id, from->id) == 0 && memcmp(to->bytes, from->bytes, sizeof to->bytes) == 0) {
+        atomic_store(&next->seals, atomic_load(&old->seals));
+    }
+}
+
 uint64_t pay_keyring_seals(const struct pay_keyring *ring)
 {
     return atomic_load(&ring->seals);

@@ -64,6 +64,9 @@ PAY_MUST_CHECK enum pay_status pay_keyring_open(const struct pay_keyring *ring,
 struct pay_str pay_keyring_current(const struct pay_keyring *ring);
 /** @brief Lower both limits (never raise them): 0 < @p warn <= @p max <= PAY_KEYRING_SEALS_MAX. */
 void pay_keyring_limit(struct pay_keyring *ring, uint64_t warn, uint64_t max);
+/** @brief @p next takes @p old's place: where both seal with one key, its count of seals goes on.
+ */
+void pay_keyring_continue(struct pay_keyring *next, const struct pay_keyring *old);
 /** Messages sealed by this process. */
 uint64_t pay_keyring_seals(const struct pay_keyring *ring);
 /** True from PAY_KEYRING_SEALS_WARN on: alarm, and rotate. */

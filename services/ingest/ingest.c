@@ -123,9 +123,13 @@ void pay_ingest_refresh(struct pay_ingest *ingest)
         pay_log(PAY_LOG_INFO, "accounts_loaded",
                 PAY_F_STR("file", ingest->cfg->common.accounts_file));
     }
-    if (pay_keys_refresh(ingest->keys, &err) != PAY_OK) {
+    bool is_renewed = false;
+    if (pay_keys_refresh(ingest->keys, &is_renewed, &err) != PAY_OK) {
         pay_log(PAY_LOG_ERROR, "keyring_refused", PAY_F_ERR(&err));
         pay_metric_add(ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"keyring"}, 1);
+    } else if (is_renewed) {
+        pay_log(PAY_LOG_INFO, "keyring_loaded",
+                PAY_F_STR("file", ingest->cfg->common.keyring_file));
     }
     if (!atomic_load(&ingest->kafka_ok)) {
         (void)pay_outlet_probe(ingest->outlet, 500); /* A quiet process must find its way back. */

@@ -2,29 +2,21 @@
 #include "services/ingest/keys.h"
 
 #include <pthread.h>
-#include <sys/stat.h>
 
 #include "common/base/mem.h"
 #include "common/crypto/aead.h"
+#include "common/crypto/keyring_file.h"
 #include "common/crypto/sha256.h"
 
 #include "common/base/banned.h"
 
-#define PATH_BYTES_MAX 1024
 #define SEALED_BYTES_MAX ((size_t)2 * 1024 * 1024)
 
 struct pay_keys {
     pthread_rwlock_t lock;
     struct pay_keyring *ring;
-    char path[PATH_BYTES_MAX];
-    struct stat seen;
+    struct pay_keyring_file file;
 };
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
 
 enum pay_status pay_keys_open(const char *path, struct pay_keys **ret_keys, struct pay_err *err)
 {
@@ -33,12 +25,7 @@ enum pay_status pay_keys_open(const char *path, struct pay_keys **ret_keys, stru
         return pay_err_set(err, PAY_FATAL, 0, "keyring", "out of memory");
     }
     (void)pthread_rwlock_init(&keys->lock, NULL); /* Cannot fail with default attributes here. */
-    if (!pay_str_copy(keys->path, sizeof keys->path, pay_str_of(path))) {
-        (void)pay_keys_close(keys);
-        return pay_err_set(err, PAY_FATAL, 0, "keyring", "path too long");
-    }
-    (void)stat(keys->path, &keys->seen); /* A missing file is found by the load. */
-    const enum pay_status status = pay_keyring_load(keys->path, &keys->ring, err);
+    const enum pay_status status = pay_keyring_file_open(&keys->file, path, &keys->ring, err);
     if (status != PAY_OK) {
         (void)pay_keys_close(keys);
         return status;
@@ -57,16 +44,12 @@ struct pay_keys *pay_keys_close(struct pay_keys *keys)
     return NULL;
 }
 
-enum pay_status pay_keys_refresh(struct pay_keys *keys, struct pay_err *err)
+enum pay_status pay_keys_refresh(struct pay_keys *keys, bool *ret_renewed, struct pay_err *err)
 {
-    struct stat now;
-    if (stat(keys->path, &now) != 0 || same_file(&now, &keys->seen)) {
-        return PAY_OK; /* Between two renames there may be none for a moment. */
-    }
-    keys->seen = now;
     struct pay_keyring *ring = NULL;
-    const enum pay_status status = pay_keyring_load(keys->path, &ring, err);
-    if (status != PAY_OK) {
+    const enum pay_status status = pay_keyring_file_next(&keys->file, keys->ring, &ring, err);
+    *ret_renewed = ring != NULL;
+    if (ring == NULL) {
         return status;
     }
     (void)pthread_rwlock_wrlock(&keys->lock);

@@ -18,8 +18,10 @@ struct pay_keys;
 PAY_MUST_CHECK enum pay_status pay_keys_open(const char *path, struct pay_keys **ret_keys,
                                              struct pay_err *err);
 struct pay_keys *pay_keys_close(struct pay_keys *keys);
-/** @return PAY_OK: unchanged or renewed; PAY_FATAL: the new file is bad, the old ring stays. */
-enum pay_status pay_keys_refresh(struct pay_keys *keys, struct pay_err *err);
+/** @param ret_renewed the file had changed, and its ring is in use now.
+ * @return PAY_FATAL: the new file is bad, the old ring stays. */
+PAY_MUST_CHECK enum pay_status pay_keys_refresh(struct pay_keys *keys, bool *ret_renewed,
+                                                struct pay_err *err);
 
 /** @brief Seal for a record: everything returned lives in @p arena. @param bound_to additional
  * data. */

@@ -9,6 +9,7 @@
 #include "common/base/mem.h"
 #include "common/contracts/release.h"
 #include "common/contracts/topics.h"
+#include "common/crypto/keyring_file.h"
 #include "common/io/kafka/kafka_producer.h"
 #include "services/processor/worker.h"
 
@@ -24,6 +25,7 @@ struct loop {
     struct pay_metric *metrics[PAY_PM_COUNT];
     struct pay_health_loop *beat;
     struct pay_accounts_store *accounts;
+    struct pay_keyring_file keyring_file;
     struct pay_keyring *keyring;
     struct pay_kafka_consumer *consumer;
     struct pay_kafka_producer *producer;
@@ -173,6 +175,34 @@ static enum pay_status work(struct loop *loop, size_t count, struct pay_err *err
     return status;
 }
 
+static void refresh_accounts(struct loop *loop)
+{
+    const char *file = loop->cfg->common.accounts_file;
+    const enum pay_accounts_change change = pay_accounts_refresh(loop->accounts, NULL);
+    if (change == PAY_ACCOUNTS_BAD) {
+        pay_log(PAY_LOG_ERROR, "accounts_refused", PAY_F_STR("file", file));
+        pay_metric_add(loop->metrics[PAY_PM_ERRORS], (const char *const[]){"accounts"}, 1);
+    } else if (change == PAY_ACCOUNTS_CHANGED) {
+        pay_log(PAY_LOG_INFO, "accounts_loaded", PAY_F_STR("file", file));
+    }
+}
+
+/* Between two turns nothing of the ring is in hand. */
+static void refresh_keyring(struct loop *loop)
+{
+    struct pay_err err;
+    struct pay_keyring *next = NULL;
+    if (pay_keyring_file_next(&loop->keyring_file, loop->keyring, &next, &err) != PAY_OK) {
+        pay_log(PAY_LOG_ERROR, "keyring_refused", PAY_F_ERR(&err));
+        pay_metric_add(loop->metrics[PAY_PM_ERRORS], (const char *const[]){"keyring"}, 1);
+    } else if (next != NULL) {
+        pay_worker_use_keyring(loop->worker, next);
+        (void)pay_keyring_free(loop->keyring); /* always NULL */
+        loop->keyring = next;
+        pay_log(PAY_LOG_INFO, "keyring_loaded", PAY_F_STR("file", loop->keyring_file.path));
+    }
+}
+
 static void refresh(struct loop *loop)
 {
     struct pay_err err;
@@ -180,10 +210,8 @@ static void refresh(struct loop *loop)
         return;
     }
     loop->accounts_due_us = pay_clock_mono_us() + ACCOUNTS_US;
-    if (pay_accounts_refresh(loop->accounts, NULL) == PAY_ACCOUNTS_BAD) {
-        pay_log(PAY_LOG_ERROR, "accounts_refused",
-                PAY_F_STR("file", loop->cfg->common.accounts_file));
-    }
+    refresh_accounts(loop);
+    refresh_keyring(loop);
     pay_metric_set(loop->metrics[PAY_PM_LAG], NULL, pay_kafka_consumer_lag_records(loop->consumer));
     /* Idle, the connection is made ahead of the first input, and readiness knows of it. */
     enum pay_status status = pay_worker_connect(loop->worker, &err);
@@ -317,8 +345,9 @@ static enum pay_status start(struct loop *loop, struct pay_err *err)
     }
     enum pay_status status =
         pay_accounts_open(common->accounts_file, common->secrets_dir, &loop->accounts, NULL, err);
-    status =
-        status != PAY_OK ? status : pay_keyring_load(common->keyring_file, &loop->keyring, err);
+    status = status != PAY_OK ? status
+                              : pay_keyring_file_open(&loop->keyring_file, common->keyring_file,
+                                                      &loop->keyring, err);
     status = status != PAY_OK ? status : make_producer(loop, err);
     status = status != PAY_OK ? status : make_worker(loop, err);
     return status != PAY_OK ? status : make_consumer(loop, err);

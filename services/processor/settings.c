@@ -99,4 +99,8 @@ const struct pay_metric_def pay_processor_metrics[PAY_PM_COUNT] = {
     [PAY_PM_LAG] = {.name = "payfact_consumer_lag_records",
                     .type = PAY_METRIC_GAUGE,
                     .help = "Inputs not consumed yet, over the assigned partitions."},
+    [PAY_PM_ERRORS] = {.name = "payfact_processor_errors_total",
+                       .type = PAY_METRIC_COUNTER,
+                       .help = "Failures by the part that failed.",
+                       .labels = {"part"}},
 };

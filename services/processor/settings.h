@@ -37,6 +37,7 @@ enum pay_processor_metric {
     PAY_PM_DEAD,
     PAY_PM_ATTEMPTS,
     PAY_PM_LAG,
+    PAY_PM_ERRORS,
     PAY_PM_COUNT
 };
 extern const struct pay_metric_def pay_processor_metrics[PAY_PM_COUNT];

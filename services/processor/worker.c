@@ -72,6 +72,11 @@ bool pay_worker_connected(const struct pay_worker *worker)
     return pay_store_usable(worker->store);
 }
 
+void pay_worker_use_keyring(struct pay_worker *worker, struct pay_keyring *keyring)
+{
+    worker->keyring = keyring;
+}
+
 enum pay_status pay_worker_connect(struct pay_worker *worker, struct pay_err *err)
 {
     bool is_ready = false;

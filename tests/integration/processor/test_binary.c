@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "common/base/file.h"
 #include "common/contracts/topics.h"
 #include "common/io/kafka/kafka_admin.h"
 #include "common/io/kafka/kafka_producer.h"
@@ -190,6 +191,16 @@ static void wait_number(struct bench *bench, const char *sql, int64_t expected)
     }
 }
 
+/* A shell command that succeeds at last. */
+static void wait_command(const char *command)
+{
+    int64_t until_us = pay_clock_mono_us() + DEADLINE_US;
+    while (system(command) != 0) {
+        assert_true(pay_clock_mono_us() < until_us);
+        (void)poll(NULL, 0, 50);
+    }
+}
+
 static void wait_killed(struct bench *bench)
 {
     int64_t until_us = pay_clock_mono_us() + DEADLINE_US;
@@ -325,6 +336,43 @@ static void it_waits_for_the_database_and_goes_on(void **state)
     stop(bench, SIGTERM);
 }
 
+static void put_keyring(struct bench *bench, const char *text)
+{
+    const struct pay_bytes content = {(const uint8_t *)text, strlen(text)};
+    world_must(bench->world,
+               pay_file_write(bench->world->keyring_path, content, false, &bench->world->err));
+}
+
+#define SEALED_BY(key_) \
+    "SELECT count(*) FROM payfact.channel_event WHERE kind = 'POISON' AND key_id = '" key_ "'"
+
+static void a_changed_keyring_seals_from_then_on_and_a_bad_one_does_not(void **state)
+{
+    struct bench *bench = *state;
+    struct pay_buf text = pay_buf_make(PAY_KEYRING_FILE_MAX);
+    char command[512];
+    start(bench, NULL);
+    add_bytes(bench->world, "k", "junk", 4);
+    produce(bench);
+    wait_number(bench, SEALED_BY("test"), 1);
+    world_must(bench->world,
+               pay_keyring_generate(bench->world->keyring, "rotated", &text, &bench->world->err));
+    put_keyring(bench, pay_buf_str(&text).ptr);
+    pay_buf_free(&text);
+    (void)snprintf(command, sizeof command, "grep -q keyring_loaded '%s/log'", bench->world->dir);
+    wait_command(command);
+    add_bytes(bench->world, "k", "junk", 4);
+    produce(bench);
+    wait_number(bench, SEALED_BY("rotated"), 1);
+    put_keyring(bench, "no keyring");
+    (void)snprintf(command, sizeof command, "grep -q keyring_refused '%s/log'", bench->world->dir);
+    wait_command(command);
+    add_bytes(bench->world, "k", "junk", 4);
+    produce(bench);
+    wait_number(bench, SEALED_BY("rotated"), 2);
+    stop(bench, SIGTERM);
+}
+
 #define TEST(test_) cmocka_unit_test_setup_teardown(test_, setup, teardown)
 
 int main(int argc, char **argv)
@@ -334,6 +382,7 @@ int main(int argc, char **argv)
         TEST(a_crash_between_commit_and_offset_decides_nothing_twice),
         TEST(poison_is_dead_lettered_and_the_rest_goes_on),
         TEST(it_waits_for_the_database_and_goes_on),
+        TEST(a_changed_keyring_seals_from_then_on_and_a_bad_one_does_not),
     };
     binary = argc > 1 ? argv[1] : "bin/payfact-processor";
     return cmocka_run_group_tests_name("integration.processor.binary", tests, NULL, NULL);
