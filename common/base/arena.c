@@ -15,6 +15,7 @@
 struct pay_arena {
     size_t max;
     size_t used;
+    bool refused;
     max_align_t region[];
 };
 
@@ -30,6 +31,7 @@ struct pay_arena *pay_arena_new(size_t max_bytes)
     if (arena != NULL) {
         arena->max = max_bytes;
         arena->used = 0;
+        arena->refused = false;
     }
     return arena;
 }
@@ -42,6 +44,7 @@ struct pay_arena *pay_arena_free(struct pay_arena *arena)
 void pay_arena_reset(struct pay_arena *arena)
 {
     arena->used = 0;
+    arena->refused = false;
 }
 
 void *pay_arena_alloc(struct pay_arena *arena, size_t bytes)
@@ -49,6 +52,7 @@ void *pay_arena_alloc(struct pay_arena *arena, size_t bytes)
     /* used may lie behind max after rounding, never by more than one alignment. */
     const size_t room = arena->used < arena->max ? arena->max - arena->used : 0;
     if (bytes > room || (bytes == 0 && room == 0)) {
+        arena->refused = true;
         return NULL;
     }
     void *memory = (char *)arena->region + arena->used;
@@ -61,6 +65,7 @@ void *pay_arena_alloc(struct pay_arena *arena, size_t bytes)
 void *pay_arena_array(struct pay_arena *arena, size_t count, size_t size)
 {
     if (size != 0 && count > SIZE_MAX / size) {
+        arena->refused = true;
         return NULL;
     }
     return pay_arena_alloc(arena, count * size);
@@ -70,6 +75,7 @@ void *pay_arena_array(struct pay_arena *arena, size_t count, size_t size)
 static char *copy(struct pay_arena *arena, const void *from, size_t len)
 {
     if (len == SIZE_MAX) {
+        arena->refused = true;
         return NULL;
     }
     char *text = pay_arena_alloc(arena, len + 1);
@@ -108,6 +114,11 @@ struct pay_str pay_arena_printf(struct pay_arena *arena, const char *fmt, ...)
     va_end(again);
     va_end(args);
     return text;
+}
+
+bool pay_arena_refused(const struct pay_arena *arena)
+{
+    return arena->refused;
 }
 
 size_t pay_arena_used(const struct pay_arena *arena)

@@ -31,6 +31,9 @@ struct pay_str pay_arena_str(struct pay_arena *arena, struct pay_str text);
 struct pay_bytes pay_arena_bytes(struct pay_arena *arena, struct pay_bytes bytes);
 /** @return formatted text, NUL-terminated; ptr NULL at the maximum. */
 struct pay_str pay_arena_printf(struct pay_arena *arena, const char *fmt, ...) PAY_PRINTF(2, 3);
+/** @return true when something was refused since the last reset: what is missing is the arena's,
+ * not the heap's. */
+bool pay_arena_refused(const struct pay_arena *arena);
 /** Bytes in use now (for tests and metrics). */
 size_t pay_arena_used(const struct pay_arena *arena);
 

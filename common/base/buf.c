@@ -26,7 +26,7 @@ void pay_buf_free(struct pay_buf *buf)
 void pay_buf_reset(struct pay_buf *buf)
 {
     buf->len = 0;
-    buf->failed = false;
+    buf->failed = buf->starved = false;
     if (buf->data != NULL) {
         buf->data[0] = 0;
     }
@@ -53,7 +53,7 @@ static bool reserve(struct pay_buf *buf, size_t extra)
     }
     uint8_t *data = realloc(buf->data, cap);
     if (data == NULL) {
-        buf->failed = true;
+        buf->failed = buf->starved = true;
         return false;
     }
     buf->data = data;

@@ -16,13 +16,14 @@ struct pay_buf {
     uint8_t *data;
     size_t len;
     size_t cap;
-    size_t max;  /**< Bytes; an append beyond it sets failed and changes nothing. */
-    bool failed; /**< Sticky: out of memory or over max. */
+    size_t max;   /**< Bytes; an append beyond it sets failed and changes nothing. */
+    bool failed;  /**< Sticky: out of memory or over max. */
+    bool starved; /**< Failed for want of memory: the same may fit at another time. */
 };
 
 struct pay_buf pay_buf_make(size_t max);
 void pay_buf_free(struct pay_buf *buf);
-/** Empty it and clear failed; memory is kept. */
+/** Empty it and clear failed and starved; memory is kept. */
 void pay_buf_reset(struct pay_buf *buf);
 void pay_buf_add(struct pay_buf *buf, const void *data, size_t len);
 void pay_buf_add_c(struct pay_buf *buf, const char *text);

@@ -49,7 +49,8 @@ enum pay_status pay_aead_seal(const uint8_t key[PAY_AEAD_KEY_BYTES], struct pay_
     }
     uint8_t *nonce = pay_buf_extend(out, plain.len + PAY_AEAD_OVERHEAD);
     if (nonce == NULL) {
-        return pay_err_set(err, PAY_REJECT, 0, op, "no room for %zu bytes", plain.len);
+        return pay_err_set(err, out->starved ? PAY_RETRY : PAY_REJECT, 0, op,
+                           "no room for %zu bytes", plain.len);
     }
     uint8_t *text = nonce + PAY_AEAD_NONCE_BYTES;
     pay_mem_random(nonce, PAY_AEAD_NONCE_BYTES);
@@ -95,7 +96,8 @@ enum pay_status pay_aead_open(const uint8_t key[PAY_AEAD_KEY_BYTES], struct pay_
                                      sealed.len - PAY_AEAD_OVERHEAD};
     uint8_t *text = pay_buf_extend(out, cipher.len);
     if (text == NULL) {
-        return pay_err_set(err, PAY_REJECT, 0, op, "no room for %zu bytes", cipher.len);
+        return pay_err_set(err, out->starved ? PAY_RETRY : PAY_REJECT, 0, op,
+                           "no room for %zu bytes", cipher.len);
     }
     EVP_CIPHER_CTX *ctx = start(key, sealed.ptr, aad, 0);
     const bool is_fine = open_into(text, ctx, cipher);

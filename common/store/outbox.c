@@ -108,7 +108,9 @@ static enum pay_status add_headers(struct pay_store *store,
     for (size_t i = 0; i < count && status == PAY_OK; i++) {
         join_headers(&buf, rows[i]);
         if (buf.failed) {
-            status = pay_err_set(err, PAY_REJECT, 0, "store.outbox", "headers are too long");
+            status = buf.starved
+                         ? pay_err_set(err, PAY_RETRY, 0, "store.outbox", "out of memory")
+                         : pay_err_set(err, PAY_REJECT, 0, "store.outbox", "headers are too long");
         }
         struct pay_str joined = pay_buf_str(&buf);
         pay_pg_add_text(params, joined.ptr == NULL ? PAY_STR("") : joined);

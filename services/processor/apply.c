@@ -121,10 +121,9 @@ static enum pay_status prepare(struct pay_try *turn, struct pay_item *item, stru
     return fits ? PAY_OK : full(err);
 }
 
-/* Items stand in one array of the batch: their addresses are their order in the log. */
 static int by_log(const struct pay_item *a, const struct pay_item *b)
 {
-    return a < b ? -1 : a > b;
+    return a->log_no < b->log_no ? -1 : a->log_no > b->log_no;
 }
 
 static int by_key(const void *left, const void *right)
@@ -330,53 +329,54 @@ static enum pay_status first_round(struct pay_try *turn, struct pay_err *err)
 
 /* ---- what is left to decide ---- */
 
-static bool screen_replay(struct pay_try *turn, struct pay_item *item)
+static enum pay_status screen_replay(struct pay_try *turn, struct pay_item *item,
+                                     struct pay_err *err)
 {
     const struct pay_store_stored_event *stored = &item->stored;
     if (!stored->found || strcmp(stored->kind, "PSP_EVENT") != 0 ||
         stored->status == PAY_STORE_EVENT_DECIDED) {
         item->done = true;
         item->reason = "DUPLICATE";
-        return true;
+        return PAY_OK;
     }
-    bool fits = true;
-    item->reason = pay_dead_open_stored(turn, item, &fits);
+    const enum pay_status status = pay_dead_open_stored(turn, item, &item->reason, err);
     item->done = item->reason != NULL;
-    return fits;
+    return status;
 }
 
-static bool screen_command(struct pay_try *turn, struct pay_item *item)
+static enum pay_status screen_command(struct pay_try *turn, struct pay_item *item,
+                                      struct pay_err *err)
 {
     if (item->repeat.found) {
-        return pay_command_repeat(turn, item);
+        return pay_command_repeat(turn, item, err);
     }
-    return !pay_command_is_loose(item->command) || pay_command_loose(turn, item);
+    return pay_command_is_loose(item->command) ? pay_command_loose(turn, item, err) : PAY_OK;
 }
 
-static bool screen(struct pay_try *turn, struct pay_item *item)
+static enum pay_status screen(struct pay_try *turn, struct pay_item *item, struct pay_err *err)
 {
     if (item->done) {
-        return true;
+        return PAY_OK;
     }
     switch (item->kind) {
     case PAY_ITEM_REPLAY:
-        return screen_replay(turn, item);
+        return screen_replay(turn, item, err);
     case PAY_ITEM_COMMAND:
-        return screen_command(turn, item);
+        return screen_command(turn, item, err);
     case PAY_ITEM_REFUSED:
         item->done = true;
         item->reason = "REFUSED_NOTIFICATION";
-        return true;
+        return PAY_OK;
     case PAY_ITEM_POISON:
         item->done = true;
         item->reason = "POISON";
-        return true;
+        return PAY_OK;
     default:
         if (!item->inbox.is_new && item->inbox.stored == PAY_STORE_EVENT_DECIDED) {
             item->done = true;
             item->reason = "DUPLICATE";
         }
-        return true;
+        return PAY_OK;
     }
 }
 
@@ -385,8 +385,9 @@ static enum pay_status screen_all(struct pay_try *turn, struct pay_err *err)
 {
     size_t asked = turn->references.count;
     for (size_t i = 0; i < turn->count; i++) {
-        if (!screen(turn, turn->items[i])) {
-            return full(err);
+        const enum pay_status status = screen(turn, turn->items[i], err);
+        if (status != PAY_OK) {
+            return status;
         }
     }
     if (turn->references.count == asked) {
@@ -603,6 +604,10 @@ static enum pay_status transact(struct pay_try *turn, struct pay_err *err)
     status = status != PAY_OK ? status : group(turn, err);
     status = status != PAY_OK ? status : decide_and_lock(turn, err);
     status = status != PAY_OK ? status : pay_write_rest(turn, err);
+    /* Whoever did not look: a text that found no room must not be committed as none. */
+    if (status == PAY_OK && pay_arena_refused(turn->worker->scratch)) {
+        status = full(err);
+    }
     if (status != PAY_OK) {
         pay_store_rollback(turn->worker->store);
         return status;

@@ -12,14 +12,23 @@
 
 /* ---- reading ---- */
 
-static bool is_signed(struct pay_worker *worker, const struct pay_signed_command *signed_command,
-                      const struct pay_ed25519_public *key)
+/* Said of no command: it is read again where there is room. */
+static const char no_room[] = "there is no room for it";
+
+/* @return NULL, or why not. */
+static const char *check_signature(struct pay_worker *worker,
+                                   const struct pay_signed_command *signed_command,
+                                   const struct pay_ed25519_public *key)
 {
     pay_buf_reset(&worker->bytes);
     pay_buf_add(&worker->bytes, PAY_COMMAND_SIGNATURE_PREFIX, PAY_COMMAND_SIGNATURE_PREFIX_BYTES);
     pay_buf_add(&worker->bytes, signed_command->value.ptr, signed_command->value.len);
-    return !worker->bytes.failed &&
-           pay_ed25519_verify(key, pay_buf_bytes(&worker->bytes), signed_command->signature);
+    if (worker->bytes.failed) { /* A record fits its maximum. */
+        return no_room;
+    }
+    return pay_ed25519_verify(key, pay_buf_bytes(&worker->bytes), signed_command->signature)
+               ? NULL
+               : "a command whose signature is wrong";
 }
 
 static bool same_payment(const struct pay_item *item)
@@ -70,16 +79,17 @@ static const char *resolve_routes(struct pay_worker *worker, struct pay_item *it
     if (choices == NULL) {
         return NULL;
     }
-    item->routes = pay_arena_array(worker->batch, PAY_ROUTES_MAX, sizeof(*item->routes));
+    item->routes = pay_arena_array(worker->reading, PAY_ROUTES_MAX, sizeof(*item->routes));
     if (item->routes == NULL) {
-        return "LIMIT";
+        return no_room;
     }
     const struct pay_route_wish wish = {.choices = choices, .count = count, .amount = amount};
     return pay_accounts_routes(worker->accounts, command->merchant_id, &wish, item->routes,
                                &item->route_count);
 }
 
-static void set_refusal(struct pay_worker *worker, struct pay_item *item,
+/* @return false: no room. */
+static bool set_refusal(struct pay_worker *worker, struct pay_item *item,
                         const struct pay_principal *principal)
 {
     const char *why = NULL;
@@ -98,6 +108,18 @@ static void set_refusal(struct pay_worker *worker, struct pay_item *item,
     if (why != NULL) {
         item->refusal = pay_str_of(why);
     }
+    return why != no_room;
+}
+
+/* Refused for its name: the answer, the audit and the command's number are the signer's. */
+static const char *name_signer(struct pay_worker *worker, struct pay_item *item,
+                               const struct pay_principal *principal)
+{
+    if (item->input.kind != PAY_WIRE_REJECTED_COMMAND) {
+        return "a command signed by another than its caller";
+    }
+    item->command->caller = pay_arena_str(worker->reading, pay_str_of(principal->id));
+    return item->command->caller.ptr == NULL ? no_room : NULL;
 }
 
 /* @return NULL, or why the record is poison; *reason says of which kind. */
@@ -114,37 +136,32 @@ static const char *verify(struct pay_worker *worker, struct pay_item *item,
         return "a command by a key that is not known";
     }
     *ret_reason = PAY_DEAD_SIGNATURE;
-    if (!is_signed(worker, signed_command, key)) {
-        return "a command whose signature is wrong";
+    const char *why = check_signature(worker, signed_command, key);
+    if (why != NULL) {
+        return why;
     }
-    item->command = pay_arena_alloc(worker->batch, sizeof(*item->command));
-    *ret_reason = PAY_DEAD_OTHER;
+    item->command = pay_arena_alloc(worker->reading, sizeof(*item->command));
     if (item->command == NULL) {
-        return "a command that finds no room";
+        return no_room;
     }
-    if (pay_command_decode_signed(worker->codec, signed_command->value,
-                                  signed_command->writer_fingerprint, worker->batch, item->command,
-                                  &err) != PAY_OK) {
+    const enum pay_status status = pay_command_decode_signed(worker->codec, signed_command->value,
+                                                             signed_command->writer_fingerprint,
+                                                             worker->reading, item->command, &err);
+    if (status != PAY_OK) {
         *ret_reason = pay_dead_reason_of_code(err.code);
-        return "a command that cannot be decoded";
+        return status == PAY_RETRY ? no_room : "a command that cannot be decoded";
     }
-    *ret_reason = PAY_DEAD_SIGNATURE;
     if (!pay_str_eq_c(item->command->caller, (*ret_principal)->id)) {
-        if (item->input.kind != PAY_WIRE_REJECTED_COMMAND) {
-            return "a command signed by another than its caller";
-        }
-        /* Refused for that: the answer, the audit and the command's number are the signer's. */
-        item->command->caller = pay_arena_str(worker->batch, pay_str_of((*ret_principal)->id));
-        *ret_reason = PAY_DEAD_OTHER;
-        if (item->command->caller.ptr == NULL) {
-            return "a command that finds no room";
+        why = name_signer(worker, item, *ret_principal);
+        if (why != NULL) {
+            return why;
         }
     }
     *ret_reason = PAY_DEAD_KEY_MISMATCH;
     return same_payment(item) ? NULL : "a command under another payment's key";
 }
 
-void pay_item_read_command(struct pay_worker *worker, struct pay_item *item)
+bool pay_item_read_command(struct pay_worker *worker, struct pay_item *item)
 {
     const struct pay_principal *principal = NULL;
     enum pay_dead_reason reason = PAY_DEAD_OTHER;
@@ -154,23 +171,31 @@ void pay_item_read_command(struct pay_worker *worker, struct pay_item *item)
         reason = PAY_DEAD_MALFORMED;
         why = "a command without a payment id";
     }
+    if (why == no_room) {
+        return false;
+    }
     if (why != NULL) {
         pay_item_poison(item, reason, why);
-        return;
+        return true;
     }
     item->is_operator = principal->kind == PAY_PRINCIPAL_OPERATOR;
-    item->cause = pay_arena_printf(worker->batch, "%s/%s", item->command->caller.ptr,
+    item->cause = pay_arena_printf(worker->reading, "%s/%s", item->command->caller.ptr,
                                    item->command->command_id.ptr);
     pay_sha256(item->input.command.value, item->command_sha256);
-    set_refusal(worker, item, principal);
+    return item->cause.ptr != NULL && set_refusal(worker, item, principal);
 }
 
 /* ---- answers outside a payment's order ---- */
 
-static bool answer(struct pay_try *turn, struct pay_item *item, const char *refusal,
-                   struct pay_str cause, struct pay_bytes *ret_payload)
+static enum pay_status full(struct pay_err *err)
 {
-    struct pay_err err;
+    return pay_err_set(err, PAY_RETRY, PAY_CODEC_NO_MEMORY, "command", "the arena is full");
+}
+
+static enum pay_status answer(struct pay_try *turn, struct pay_item *item, const char *refusal,
+                              struct pay_str cause, struct pay_bytes *ret_payload,
+                              struct pay_err *err)
+{
     struct pay_fact fact = {
         .type = refusal == NULL ? PAY_FACT_COMMAND_ACCEPTED : PAY_FACT_COMMAND_REJECTED,
         .attempt_index = -1,
@@ -182,7 +207,7 @@ static bool answer(struct pay_try *turn, struct pay_item *item, const char *refu
     pay_id_fact(fact.event_id, fact.type, fact.aggregate_id, cause.ptr);
     item->verdict = refusal == NULL ? PAY_VERDICT_APPLY : PAY_VERDICT_REJECT;
     item->reason = fact.reason_code;
-    return pay_fact_emit(turn, turn->loose, item, &fact, ret_payload, &err) == PAY_OK;
+    return pay_fact_emit(turn, turn->loose, item, &fact, ret_payload, err);
 }
 
 /* @param about absent: the command itself. */
@@ -242,27 +267,31 @@ void pay_command_row(const struct pay_item *item, const char *status, const char
 }
 
 /* Other content under a command's number: refused each time, and written down each time. */
-static bool refuse_reused(struct pay_try *turn, struct pay_item *item)
+static enum pay_status refuse_reused(struct pay_try *turn, struct pay_item *item,
+                                     struct pay_err *err)
 {
     char hex[PAY_SHA256_HEX];
     struct pay_bytes payload;
     pay_hex_encode((struct pay_bytes){item->command_sha256, PAY_SHA256_BYTES}, hex);
     struct pay_str cause =
         pay_arena_printf(turn->worker->scratch, "%s#%.*s", item->cause.ptr, REUSED_HEX, hex);
-    return cause.ptr != NULL && answer(turn, item, "COMMAND_ID_REUSED", cause, &payload) &&
-           pay_command_audit(turn, turn->loose, item, "command.refused", "COMMAND_ID_REUSED");
+    if (cause.ptr == NULL ||
+        !pay_command_audit(turn, turn->loose, item, "command.refused", "COMMAND_ID_REUSED")) {
+        return full(err);
+    }
+    return answer(turn, item, "COMMAND_ID_REUSED", cause, &payload, err);
 }
 
-bool pay_command_repeat(struct pay_try *turn, struct pay_item *item)
+enum pay_status pay_command_repeat(struct pay_try *turn, struct pay_item *item, struct pay_err *err)
 {
     struct pay_bytes own = {item->command_sha256, PAY_SHA256_BYTES};
     item->done = true;
     if (!pay_bytes_eq(item->repeat.sha256, own)) {
-        return refuse_reused(turn, item);
+        return refuse_reused(turn, item, err);
     }
     item->reason = "REPEATED";
     item->verdict = PAY_VERDICT_IGNORE;
-    return pay_fact_again(turn, turn->loose, item, item->repeat.answer);
+    return pay_fact_again(turn, turn->loose, item, item->repeat.answer, err);
 }
 
 /* Of another merchant's account nobody learns that it exists. */
@@ -274,16 +303,18 @@ static bool owns_account(const struct pay_worker *worker, const struct pay_comma
            pay_str_eq_c(command->subject.psp, account->adapter->name);
 }
 
-static const char *pause(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
+static enum pay_status pause(struct pay_try *turn, struct pay_item *item, const char **ret_refusal,
+                             struct pay_err *err)
 {
     struct pay_arena *arena = turn->worker->scratch;
     const struct pay_cmd_subject *subject = &item->command->subject;
     if (!owns_account(turn->worker, item->command)) {
-        return "UNKNOWN_ROUTE";
+        *ret_refusal = "UNKNOWN_ROUTE";
+        return PAY_OK;
     }
     struct pay_store_pause_row *row = pay_arena_alloc(arena, sizeof(*row));
-    *ret_fits = row != NULL && pay_list_add(arena, &turn->loose->pauses, row);
-    if (*ret_fits) {
+    const bool fits = row != NULL && pay_list_add(arena, &turn->loose->pauses, row);
+    if (fits) {
         *row = (struct pay_store_pause_row){
             .psp = subject->psp,
             .psp_account = subject->psp_account,
@@ -293,11 +324,12 @@ static const char *pause(struct pay_try *turn, struct pay_item *item, bool *ret_
             .pause = item->command->type == PAY_CMD_PAUSE_ROUTE,
         };
     }
-    return NULL;
+    return fits ? PAY_OK : full(err);
 }
 
 /* Whether a command is one of these is pay_command_is_loose()'s word. */
-typedef const char *loose_fn(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
+typedef enum pay_status loose_fn(struct pay_try *turn, struct pay_item *item,
+                                 const char **ret_refusal, struct pay_err *err);
 static loose_fn *const loose[PAY_CMD_COUNT] = {
     [PAY_CMD_PAUSE_ROUTE] = pause,
     [PAY_CMD_RESUME_ROUTE] = pause,
@@ -329,17 +361,21 @@ static bool audit_loose(struct pay_try *turn, const struct pay_item *item, const
            audit(turn, turn->loose, item, pay_command_type_name(command->type), about, reason);
 }
 
-bool pay_command_loose(struct pay_try *turn, struct pay_item *item)
+enum pay_status pay_command_loose(struct pay_try *turn, struct pay_item *item, struct pay_err *err)
 {
     struct pay_bytes payload = {NULL, 0};
     const char *refusal = item->refusal.ptr;
-    bool fits = true;
+    enum pay_status status = PAY_OK;
     if (refusal == NULL) {
-        refusal = loose[item->command->type](turn, item, &fits);
+        status = loose[item->command->type](turn, item, &refusal, err);
     }
     item->is_security = item->is_not_allowed;
     item->done = refusal != NULL || item->what == &item->input; /* else an event is to be decided */
-    return fits && answer(turn, item, refusal, item->cause, &payload) &&
-           remember(turn, item, refusal, payload) &&
-           audit_loose(turn, item, refusal == NULL ? "ACCEPTED" : refusal);
+    status = status != PAY_OK ? status : answer(turn, item, refusal, item->cause, &payload, err);
+    if (status != PAY_OK) {
+        return status;
+    }
+    const bool fits = remember(turn, item, refusal, payload) &&
+                      audit_loose(turn, item, refusal == NULL ? "ACCEPTED" : refusal);
+    return fits ? PAY_OK : full(err);
 }

@@ -9,9 +9,15 @@
  */
 #include "services/processor/work.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "common/base/banned.h"
+
+static enum pay_status full(struct pay_err *err)
+{
+    return pay_err_set(err, PAY_RETRY, PAY_CODEC_NO_MEMORY, "dead", "the arena is full");
+}
 
 static bool is_of_merchant(const struct pay_worker *worker, struct pay_str psp_account,
                            struct pay_str merchant_id)
@@ -45,47 +51,64 @@ static bool names_poison(const struct pay_item *item)
            item->refusal.ptr == NULL && subject->psp.len == 0 && subject->psp_account.len == 0;
 }
 
-/* The bytes as they came, which only the keyring opens. @return NULL, or why not. */
-static const char *open_body(struct pay_worker *worker, const struct pay_item *item,
-                             const struct pay_store_stored_event *row, struct pay_bytes *ret_value)
+/* The bytes as they came, which only the keyring opens. @return PAY_REJECT: it does not. */
+static enum pay_status open_body(struct pay_worker *worker, const struct pay_item *item,
+                                 const struct pay_store_stored_event *row,
+                                 struct pay_bytes *ret_value, struct pay_err *err)
 {
-    struct pay_err err;
     struct pay_str aad =
         pay_arena_printf(worker->scratch, "//%s", item->command->subject.transport_key.ptr);
-    pay_buf_reset(&worker->bytes);
-    if (aad.ptr == NULL || pay_keyring_open(worker->keyring, row->key_id,
-                                            (struct pay_bytes){(const uint8_t *)aad.ptr, aad.len},
-                                            row->body, &worker->bytes, &err) != PAY_OK) {
-        return "EVIDENCE_SEALED";
+    if (aad.ptr == NULL) {
+        return full(err);
     }
-    *ret_value = pay_arena_bytes(worker->batch, pay_buf_bytes(&worker->bytes));
-    return ret_value->ptr == NULL ? "LIMIT" : NULL;
+    pay_buf_reset(&worker->bytes);
+    const enum pay_status status = pay_keyring_open(
+        worker->keyring, row->key_id, (struct pay_bytes){(const uint8_t *)aad.ptr, aad.len},
+        row->body, &worker->bytes, err);
+    if (status != PAY_OK) {
+        return status;
+    }
+    *ret_value = pay_arena_bytes(worker->scratch, pay_buf_bytes(&worker->bytes));
+    return ret_value->ptr == NULL ? full(err) : PAY_OK;
 }
 
-static const char *make_twin(struct pay_worker *worker, struct pay_item *item,
-                             const struct pay_store_stored_event *row)
+/* @return NULL, or why no twin is made of what was read. */
+static const char *refuse_twin(const struct pay_worker *worker, const struct pay_item *item,
+                               const struct pay_item *twin)
 {
-    struct pay_bytes value;
-    const char *refusal = open_body(worker, item, row, &value);
-    if (refusal != NULL) {
-        return refusal;
-    }
-    struct pay_item *twin = pay_arena_alloc(worker->batch, sizeof(*twin));
-    if (twin == NULL) {
-        return "LIMIT";
-    }
-    pay_item_read_kept(worker, item->msg, value, twin);
     if (twin->kind == PAY_ITEM_POISON) {
         return pay_dead_reason_name(twin->dead);
     }
     if (twin->kind != PAY_ITEM_EVENT) {
         return "NOT_REPLAYABLE"; /* a command is its caller's to send again */
     }
-    if (!is_of_merchant(worker, twin->input.event.psp_account, item->command->merchant_id)) {
-        return "NO_SUCH_INPUT";
+    const bool is_own =
+        is_of_merchant(worker, twin->input.event.psp_account, item->command->merchant_id);
+    return is_own ? NULL : "NO_SUCH_INPUT";
+}
+
+static enum pay_status make_twin(struct pay_worker *worker, struct pay_item *item,
+                                 const struct pay_store_stored_event *row, struct pay_err *err)
+{
+    struct pay_bytes value;
+    enum pay_status status = open_body(worker, item, row, &value, err);
+    if (status == PAY_REJECT) {
+        item->twin_refusal = "EVIDENCE_SEALED";
+        return PAY_OK;
     }
-    item->twin = twin;
-    return NULL;
+    if (status != PAY_OK) {
+        return status;
+    }
+    struct pay_item *twin = pay_arena_alloc(worker->scratch, sizeof(*twin));
+    if (twin == NULL) {
+        return full(err);
+    }
+    status = pay_item_read_kept(worker, item->msg, value, twin, err);
+    if (status == PAY_OK) {
+        item->twin_refusal = refuse_twin(worker, item, twin);
+        item->twin = item->twin_refusal == NULL ? twin : NULL;
+    }
+    return status;
 }
 
 static enum pay_status find_poison(struct pay_try *turn, const struct pay_list *asks,
@@ -117,7 +140,9 @@ static bool add_twins(struct pay_try *turn, const struct pay_list *twins)
     }
     memcpy((void *)items, (const void *)turn->items, turn->count * sizeof(items[0]));
     for (size_t i = 0; i < twins->count; i++) {
-        items[turn->count + i] = twins->items[i];
+        struct pay_item *twin = twins->items[i];
+        twin->log_no = SIZE_MAX / 2 + i; /* as if it came now */
+        items[turn->count + i] = twin;
     }
     turn->items = items;
     turn->count = count;
@@ -133,6 +158,7 @@ static bool ask_poison(struct pay_try *turn, struct pay_item *item, struct pay_l
         return true;
     }
     item->stored = (struct pay_store_stored_event){.key = {item->key, PAY_STORE_INBOX_KEY_BYTES}};
+    item->twin = NULL; /* of a former try, whose memory is gone */
     return pay_list_add(arena, named, item) && pay_list_add(arena, asks, &item->stored);
 }
 
@@ -155,50 +181,56 @@ enum pay_status pay_dead_open(struct pay_try *turn, struct pay_err *err)
         const struct pay_store_stored_event *row = &item->stored;
         bool is_dead =
             row->found && row->status == PAY_STORE_EVENT_DEAD && strcmp(row->kind, "POISON") == 0;
-        if (is_dead && item->twin == NULL && item->twin_refusal == NULL) {
-            item->twin_refusal = make_twin(turn->worker, item, row);
+        if (is_dead && item->twin_refusal == NULL) {
+            status = make_twin(turn->worker, item, row, err);
         }
-        fits = !is_dead || item->twin == NULL || pay_list_add(arena, &twins, item->twin);
+        fits = item->twin == NULL || pay_list_add(arena, &twins, item->twin);
     }
-    fits = fits && (status != PAY_OK || add_twins(turn, &twins));
-    return fits ? status
-                : pay_err_set(err, PAY_RETRY, PAY_CODEC_NO_MEMORY, "dead", "the arena is full");
+    if (status != PAY_OK) {
+        return status;
+    }
+    return fits && add_twins(turn, &twins) ? PAY_OK : full(err);
 }
 
 /* ---- REPLAY_INPUT ---- */
 
-const char *pay_dead_open_stored(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
+enum pay_status pay_dead_open_stored(struct pay_try *turn, struct pay_item *item,
+                                     const char **ret_refusal, struct pay_err *err)
 {
-    struct pay_err err;
     struct pay_arena *arena = turn->worker->scratch;
     struct pay_payment_input *input = pay_arena_alloc(arena, sizeof(*input));
-    *ret_fits = input != NULL;
     if (input == NULL) {
-        return NULL;
+        return full(err);
     }
-    if (pay_payment_input_decode(turn->worker->codec, item->stored.normalized, arena, input,
-                                 &err) != PAY_OK) {
-        return "SCHEMA_UNKNOWN"; /* kept by a version that this one cannot read */
+    const enum pay_status status =
+        pay_payment_input_decode(turn->worker->codec, item->stored.normalized, arena, input, err);
+    if (status == PAY_REJECT) {
+        *ret_refusal = "SCHEMA_UNKNOWN"; /* kept by a version that this one cannot read */
+        return PAY_OK;
+    }
+    if (status != PAY_OK) {
+        return status;
     }
     item->what = input;
-    *ret_fits = pay_resolve_ask(turn, item);
-    return NULL;
+    return pay_resolve_ask(turn, item) ? PAY_OK : full(err);
 }
 
 /* Its event is decided in this try, under its own key: this row has served. */
-static const char *replay_poison(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
+static enum pay_status replay_poison(struct pay_try *turn, struct pay_item *item,
+                                     const char **ret_refusal, struct pay_err *err)
 {
     if (item->twin == NULL) {
-        return item->twin_refusal == NULL ? "NO_SUCH_INPUT" : item->twin_refusal;
+        *ret_refusal = item->twin_refusal == NULL ? "NO_SUCH_INPUT" : item->twin_refusal;
+        return PAY_OK;
     }
     struct pay_str case_id =
         pay_arena_printf(turn->worker->scratch, "//%s", item->command->subject.transport_key.ptr);
-    *ret_fits = case_id.ptr != NULL && pay_orphan_stored_done(turn, item) &&
-                pay_dead_close_case(turn, turn->loose, item, case_id, "REPLAYED");
-    return NULL;
+    const bool fits = case_id.ptr != NULL && pay_orphan_stored_done(turn, item) &&
+                      pay_dead_close_case(turn, turn->loose, item, case_id, "REPLAYED");
+    return fits ? PAY_OK : full(err);
 }
 
-const char *pay_dead_replay_input(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
+static const char *refuse_replay(const struct pay_try *turn, const struct pay_item *item)
 {
     const struct pay_command *command = item->command;
     bool is_poison = names_poison(item);
@@ -213,57 +245,72 @@ const char *pay_dead_replay_input(struct pay_try *turn, struct pay_item *item, b
     if (strcmp(item->stored.kind, is_poison ? "POISON" : "PSP_EVENT") != 0) {
         return "NOT_REPLAYABLE";
     }
-    return is_poison ? replay_poison(turn, item, ret_fits)
-                     : pay_dead_open_stored(turn, item, ret_fits);
+    return NULL;
+}
+
+enum pay_status pay_dead_replay_input(struct pay_try *turn, struct pay_item *item,
+                                      const char **ret_refusal, struct pay_err *err)
+{
+    *ret_refusal = refuse_replay(turn, item);
+    if (*ret_refusal != NULL) {
+        return PAY_OK;
+    }
+    return names_poison(item) ? replay_poison(turn, item, ret_refusal, err)
+                              : pay_dead_open_stored(turn, item, ret_refusal, err);
 }
 
 /* ---- dead rows of the outbox ---- */
 
-/* @return NULL, or why it is not the caller's merchant's. */
-static const char *read_event(struct pay_worker *worker, const struct pay_item *item,
-                              struct pay_payment_event *ret_event)
+/* The row that the command names, read as what it is: an event, or a job, of which nothing but its
+ * merchant is wanted. Refused when it is not the caller's merchant's. */
+static enum pay_status read_dead(struct pay_worker *worker, const struct pay_item *item,
+                                 struct pay_payment_event *ret_event, const char **ret_refusal,
+                                 struct pay_err *err)
 {
-    struct pay_err err;
-    bool is_own = item->dead_event.found && !item->dead_event.is_job &&
-                  pay_payment_event_decode(worker->codec, item->dead_event.payload, worker->scratch,
-                                           ret_event, &err) == PAY_OK &&
-                  pay_str_eq(ret_event->merchant_id, item->command->merchant_id);
-    return is_own ? NULL : "NO_SUCH_EVENT";
-}
-
-static const char *read_job(struct pay_worker *worker, const struct pay_item *item)
-{
-    struct pay_err err;
     struct pay_psp_job job;
-    bool is_own = item->dead_event.found && item->dead_event.is_job &&
-                  pay_psp_job_decode(worker->codec, item->dead_event.payload, worker->scratch, &job,
-                                     &err) == PAY_OK &&
-                  pay_str_eq(job.merchant_id, item->command->merchant_id);
-    return is_own ? NULL : "NO_SUCH_EVENT";
+    const struct pay_store_dead_event *dead = &item->dead_event;
+    enum pay_status status = PAY_REJECT;
+    if (dead->found && dead->is_job) {
+        status = pay_psp_job_decode(worker->codec, dead->payload, worker->scratch, &job, err);
+    } else if (dead->found) {
+        status =
+            pay_payment_event_decode(worker->codec, dead->payload, worker->scratch, ret_event, err);
+    }
+    if (status != PAY_OK && status != PAY_REJECT) {
+        return status;
+    }
+    const bool is_own =
+        status == PAY_OK && pay_str_eq(dead->is_job ? job.merchant_id : ret_event->merchant_id,
+                                       item->command->merchant_id);
+    *ret_refusal = is_own ? NULL : "NO_SUCH_EVENT";
+    return PAY_OK;
 }
 
 /* The dead event of the caller's merchant becomes EventWithheld under its own number. A job has no
  * number that anybody waits for: it is sent, or its time passes. */
-const char *pay_dead_discard_event(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
+enum pay_status pay_dead_discard_event(struct pay_try *turn, struct pay_item *item,
+                                       const char **ret_refusal, struct pay_err *err)
 {
     struct pay_payment_event event;
-    const char *refusal = item->dead_event.is_job ? read_job(turn->worker, item)
-                                                  : read_event(turn->worker, item, &event);
-    if (refusal == NULL && item->dead_event.is_job) {
-        refusal = "NOT_AN_EVENT";
+    const enum pay_status status = read_dead(turn->worker, item, &event, ret_refusal, err);
+    if (status == PAY_OK && *ret_refusal == NULL && item->dead_event.is_job) {
+        *ret_refusal = "NOT_AN_EVENT";
     }
-    *ret_fits = refusal != NULL || pay_fact_withhold(turn, item, &event) != NULL;
-    return refusal;
+    return status != PAY_OK || *ret_refusal != NULL ? status
+                                                    : pay_fact_withhold(turn, item, &event, err);
 }
 
-const char *pay_dead_replay_event(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
+enum pay_status pay_dead_replay_event(struct pay_try *turn, struct pay_item *item,
+                                      const char **ret_refusal, struct pay_err *err)
 {
     struct pay_payment_event event;
-    const char *refusal = item->dead_event.is_job ? read_job(turn->worker, item)
-                                                  : read_event(turn->worker, item, &event);
-    *ret_fits = refusal != NULL ||
-                pay_list_add(turn->worker->scratch, &turn->loose->revived, &item->dead_event);
-    return refusal;
+    const enum pay_status status = read_dead(turn->worker, item, &event, ret_refusal, err);
+    if (status != PAY_OK || *ret_refusal != NULL) {
+        return status;
+    }
+    return pay_list_add(turn->worker->scratch, &turn->loose->revived, &item->dead_event)
+               ? PAY_OK
+               : full(err);
 }
 
 /* ---- RESOLVE_CASE of no payment ---- */
@@ -284,10 +331,10 @@ static bool may_close(const struct pay_worker *worker, const struct pay_command 
                            command->merchant_id));
 }
 
-const char *pay_dead_resolve_case(struct pay_try *turn, struct pay_item *item, bool *ret_fits)
+static const char *refuse_closing(const struct pay_worker *worker, const struct pay_item *item)
 {
     const struct pay_cmd_controlled *controlled = &item->command->controlled;
-    if (!item->case_ask.found || !may_close(turn->worker, item->command)) {
+    if (!item->case_ask.found || !may_close(worker, item->command)) {
         return "NO_SUCH_CASE";
     }
     if (!item->case_ask.is_open) {
@@ -296,7 +343,16 @@ const char *pay_dead_resolve_case(struct pay_try *turn, struct pay_item *item, b
     if (item->case_ask.version != controlled->expected_version) {
         return "STALE_REQUEST";
     }
-    *ret_fits = pay_dead_close_case(turn, turn->loose, item, controlled->aggregate_id,
-                                    controlled->reason_code.ptr);
     return NULL;
+}
+
+enum pay_status pay_dead_resolve_case(struct pay_try *turn, struct pay_item *item,
+                                      const char **ret_refusal, struct pay_err *err)
+{
+    const struct pay_cmd_controlled *controlled = &item->command->controlled;
+    *ret_refusal = refuse_closing(turn->worker, item);
+    const bool fits = *ret_refusal != NULL ||
+                      pay_dead_close_case(turn, turn->loose, item, controlled->aggregate_id,
+                                          controlled->reason_code.ptr);
+    return fits ? PAY_OK : full(err);
 }

@@ -7,6 +7,11 @@
 
 #include "common/base/banned.h"
 
+static enum pay_status full(struct pay_err *err)
+{
+    return pay_err_set(err, PAY_RETRY, PAY_CODEC_NO_MEMORY, "fact.emit", "the arena is full");
+}
+
 static struct pay_str text_of(const char *text)
 {
     return text == NULL || text[0] == '\0' ? (struct pay_str){NULL, 0} : pay_str_of(text);
@@ -224,32 +229,32 @@ enum pay_status pay_fact_emit(struct pay_try *turn, struct pay_unit *unit, struc
     }
     *ret_payload = pay_arena_bytes(worker->scratch, pay_buf_bytes(&worker->bytes));
     if (ret_payload->ptr == NULL || !emit(turn, unit, item, &event, *ret_payload)) {
-        return pay_err_set(err, PAY_RETRY, PAY_CODEC_NO_MEMORY, "fact.emit", "the arena is full");
+        return full(err);
     }
     return PAY_OK;
 }
 
-bool pay_fact_again(struct pay_try *turn, struct pay_unit *unit, struct pay_item *item,
-                    struct pay_bytes payload)
+enum pay_status pay_fact_again(struct pay_try *turn, struct pay_unit *unit, struct pay_item *item,
+                               struct pay_bytes payload, struct pay_err *err)
 {
-    struct pay_err err;
     struct pay_payment_event event;
     struct pay_worker *worker = turn->worker;
-    if (pay_payment_event_decode(worker->codec, payload, worker->scratch, &event, &err) != PAY_OK) {
-        return false;
+    const enum pay_status status =
+        pay_payment_event_decode(worker->codec, payload, worker->scratch, &event, err);
+    if (status != PAY_OK) {
+        return status;
     }
-    return emit(turn, unit, item, &event, payload);
+    return emit(turn, unit, item, &event, payload) ? PAY_OK : full(err);
 }
 
-struct pay_withheld *pay_fact_withhold(struct pay_try *turn, const struct pay_item *item,
-                                       const struct pay_payment_event *dead)
+enum pay_status pay_fact_withhold(struct pay_try *turn, const struct pay_item *item,
+                                  const struct pay_payment_event *dead, struct pay_err *err)
 {
-    struct pay_err err;
     char event_id[PAY_EVENT_ID_SIZE];
     struct pay_worker *worker = turn->worker;
     struct pay_withheld *withheld = pay_arena_alloc(worker->scratch, sizeof(*withheld));
     if (withheld == NULL) {
-        return NULL;
+        return full(err);
     }
     pay_id_fact(event_id, PAY_FACT_EVENT_WITHHELD, dead->payment_id.ptr, dead->event_id.ptr);
     const struct pay_payment_event event = {
@@ -267,13 +272,15 @@ struct pay_withheld *pay_fact_withhold(struct pay_try *turn, const struct pay_it
         .traceparent = dead->traceparent,
     };
     pay_buf_reset(&worker->bytes);
-    if (pay_payment_event_encode(worker->codec, &event, &worker->bytes, &err) != PAY_OK) {
-        return NULL;
+    const enum pay_status status =
+        pay_payment_event_encode(worker->codec, &event, &worker->bytes, err);
+    if (status != PAY_OK) {
+        return status;
     }
     withheld->dead = &item->dead_event;
     withheld->row.payload = pay_arena_bytes(worker->scratch, pay_buf_bytes(&worker->bytes));
     bool fits = withheld->row.payload.ptr != NULL &&
                 set_headers(worker->scratch, &event, &withheld->row) &&
                 pay_list_add(worker->scratch, &turn->loose->withheld, withheld);
-    return fits ? withheld : NULL;
+    return fits ? PAY_OK : full(err);
 }

@@ -98,15 +98,20 @@ static bool set_key(struct pay_item *item, struct pay_str psp, struct pay_str ps
     return item->has_key;
 }
 
-static struct pay_bytes keep(struct pay_worker *worker, struct pay_item *item)
+/* Said of no record: it is read again where there is room. */
+static const char no_room[] = "there is no room for it";
+
+static const char *keep(struct pay_worker *worker, struct pay_item *item)
 {
     struct pay_err err;
     pay_buf_reset(&worker->bytes);
-    if (pay_payment_input_encode_stored(worker->codec, &item->input, &worker->bytes, &err) !=
-        PAY_OK) {
-        return (struct pay_bytes){NULL, 0};
+    const enum pay_status status =
+        pay_payment_input_encode_stored(worker->codec, &item->input, &worker->bytes, &err);
+    if (status != PAY_OK) {
+        return status == PAY_RETRY ? no_room : "an input that cannot be kept";
     }
-    return pay_arena_bytes(worker->batch, pay_buf_bytes(&worker->bytes));
+    item->normalized = pay_arena_bytes(worker->reading, pay_buf_bytes(&worker->bytes));
+    return item->normalized.ptr == NULL ? no_room : NULL;
 }
 
 static const char *read_event(struct pay_worker *worker, struct pay_item *item)
@@ -123,8 +128,7 @@ static const char *read_event(struct pay_worker *worker, struct pay_item *item)
     if (!set_key(item, item->input.event.psp, item->input.event.psp_account)) {
         return "an event's psp, account or transport key is not of its form";
     }
-    item->normalized = keep(worker, item);
-    return item->normalized.ptr == NULL ? "an event that cannot be kept" : NULL;
+    return keep(worker, item);
 }
 
 static const char *read_deadline(struct pay_worker *worker, struct pay_item *item)
@@ -139,13 +143,15 @@ static const char *read_deadline(struct pay_worker *worker, struct pay_item *ite
         return "a deadline without aggregate";
     }
     /* Our own form, whatever the message says: it is what makes a deadline act once. */
-    item->input.transport_key = pay_arena_str(worker->batch, pay_str_of(key));
+    item->input.transport_key = pay_arena_str(worker->reading, pay_str_of(key));
     item->cause = item->input.transport_key;
+    if (item->cause.ptr == NULL) {
+        return no_room;
+    }
     if (item->input.source != PAY_SOURCE_LOCAL || !set_key(item, PAY_STR(""), PAY_STR(""))) {
         return "a deadline that is not local";
     }
-    item->normalized = keep(worker, item);
-    return item->normalized.ptr == NULL ? "a deadline that cannot be kept" : NULL;
+    return keep(worker, item);
 }
 
 static const char *read_replay(struct pay_worker *worker, struct pay_item *item)
@@ -170,8 +176,8 @@ static const char *read_refused(struct pay_worker *worker, struct pay_item *item
 static const char *read_command(struct pay_worker *worker, struct pay_item *item)
 {
     item->kind = PAY_ITEM_COMMAND;
-    pay_item_read_command(worker, item); /* makes poison by itself: its reasons differ */
-    return NULL;
+    /* It makes poison by itself: its reasons differ. */
+    return pay_item_read_command(worker, item) ? NULL : no_room;
 }
 
 static const char *read_unknown(struct pay_worker *worker, struct pay_item *item)
@@ -192,24 +198,20 @@ static read_fn *const readers[PAY_WIRE_KIND_COUNT] = {
     [PAY_WIRE_UNRECOGNIZED] = read_unknown,
 };
 
-void pay_item_read(struct pay_worker *worker, const struct pay_kafka_msg *msg,
-                   struct pay_item *item)
+static enum pay_status read(struct pay_worker *worker, const struct pay_kafka_msg *msg,
+                            struct pay_bytes value, struct pay_item *item, struct pay_err *err)
 {
-    pay_item_read_kept(worker, msg, msg->value, item);
-}
-
-void pay_item_read_kept(struct pay_worker *worker, const struct pay_kafka_msg *msg,
-                        struct pay_bytes value, struct pay_item *item)
-{
-    struct pay_err err = {.code = 0};
     *item = (struct pay_item){.msg = msg, .verdict = PAY_VERDICT_COUNT};
     enum pay_status status =
-        pay_payment_input_decode(worker->codec, value, worker->batch, &item->input, &err);
+        pay_payment_input_decode(worker->codec, value, worker->reading, &item->input, err);
+    if (status == PAY_RETRY) {
+        return status;
+    }
     if (status != PAY_OK) {
         item->input = (struct pay_payment_input){.kind = PAY_WIRE_UNRECOGNIZED,
                                                  .source = PAY_SOURCE_UNRECOGNIZED};
-        pay_item_poison(item, pay_dead_reason_of_code(err.code), err.text);
-        return;
+        pay_item_poison(item, pay_dead_reason_of_code(err->code), err->text);
+        return PAY_OK;
     }
     if (!pay_traceparent_valid(item->input.traceparent)) {
         item->input.traceparent = (struct pay_str){NULL, 0};
@@ -219,10 +221,29 @@ void pay_item_read_kept(struct pay_worker *worker, const struct pay_kafka_msg *m
     if (item->input.payment_id.ptr != NULL && item->input.payment_id.len > 0 &&
         !pay_id_is_payment(item->input.payment_id)) {
         pay_item_poison(item, PAY_DEAD_MALFORMED, "a payment id that is not of its form");
-        return;
+        return PAY_OK;
     }
     const char *why = readers[item->input.kind](worker, item);
+    if (why == no_room || pay_arena_refused(worker->reading)) {
+        return pay_err_set(err, PAY_RETRY, PAY_CODEC_NO_MEMORY, "item.read", "%s", no_room);
+    }
     if (why != NULL) {
         pay_item_poison(item, PAY_DEAD_MALFORMED, why);
     }
+    return PAY_OK;
+}
+
+enum pay_status pay_item_read(struct pay_worker *worker, const struct pay_kafka_msg *msg,
+                              struct pay_item *item, struct pay_err *err)
+{
+    worker->reading = worker->batch;
+    return read(worker, msg, msg->value, item, err);
+}
+
+enum pay_status pay_item_read_kept(struct pay_worker *worker, const struct pay_kafka_msg *msg,
+                                   struct pay_bytes value, struct pay_item *item,
+                                   struct pay_err *err)
+{
+    worker->reading = worker->scratch;
+    return read(worker, msg, value, item, err);
 }

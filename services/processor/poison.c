@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/processor/work.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
+#include "common/crypto/aead.h"
+
 #include "common/base/banned.h"
+
+static enum pay_status full(struct pay_err *err)
+{
+    return pay_err_set(err, PAY_RETRY, PAY_CODEC_NO_MEMORY, "poison", "the arena is full");
+}
 
 static bool open_case(struct pay_try *turn, const struct pay_item *item)
 {
@@ -27,10 +35,34 @@ static bool open_case(struct pay_try *turn, const struct pay_item *item)
 
 static int64_t received_at(const struct pay_item *item)
 {
+    const int64_t ms = item->msg->timestamp_ms; /* Whatever its producer wrote. */
     if (item->input.received_at_us > 0) {
         return item->input.received_at_us;
     }
-    return item->msg->timestamp_ms > 0 ? item->msg->timestamp_ms * 1000 : 1;
+    return ms > 0 && ms <= INT64_MAX / 1000 ? ms * 1000 : 1;
+}
+
+/* What cannot be sealed, because it is larger than whatever may be made of a record, stays where it
+ * is: the row and the dead letter name its place and its digest. */
+#define SEALED_MAX (PAY_DEAD_LETTER_BYTES_MAX - PAY_AEAD_OVERHEAD)
+
+static enum pay_status seal_row(struct pay_try *turn, struct pay_item *item, struct pay_str aad,
+                                struct pay_err *err)
+{
+    struct pay_worker *worker = turn->worker;
+    const struct pay_bytes value = item->msg->value;
+    if (value.len > SEALED_MAX) {
+        return PAY_OK;
+    }
+    pay_buf_reset(&worker->bytes);
+    enum pay_status status =
+        pay_keyring_seal(worker->keyring, (struct pay_bytes){(const uint8_t *)aad.ptr, aad.len},
+                         value, &item->inbox.key_id, &worker->bytes, err);
+    if (status != PAY_OK) {
+        return status;
+    }
+    item->inbox.body = pay_arena_bytes(worker->scratch, pay_buf_bytes(&worker->bytes));
+    return item->inbox.body.ptr == NULL ? full(err) : PAY_OK;
 }
 
 enum pay_status pay_poison_keep(struct pay_try *turn, struct pay_item *item, struct pay_err *err)
@@ -41,7 +73,7 @@ enum pay_status pay_poison_keep(struct pay_try *turn, struct pay_item *item, str
     uint8_t *sha256 = pay_arena_alloc(arena, PAY_SHA256_BYTES);
     struct pay_str aad = pay_arena_printf(arena, "//%s", item->transport_key.ptr);
     if (sha256 == NULL || aad.ptr == NULL) {
-        return pay_err_set(err, PAY_RETRY, PAY_CODEC_NO_MEMORY, "poison", "the arena is full");
+        return full(err);
     }
     item->inbox = (struct pay_store_inbox_row){
         .key = {item->key, PAY_STORE_INBOX_KEY_BYTES},
@@ -59,18 +91,8 @@ enum pay_status pay_poison_keep(struct pay_try *turn, struct pay_item *item, str
     };
     pay_sha256(value, sha256);
     item->inbox.sha256 = (struct pay_bytes){sha256, PAY_SHA256_BYTES};
-    pay_buf_reset(&worker->bytes);
-    enum pay_status status =
-        pay_keyring_seal(worker->keyring, (struct pay_bytes){(const uint8_t *)aad.ptr, aad.len},
-                         value, &item->inbox.key_id, &worker->bytes, err);
-    if (status != PAY_OK) {
-        return status;
-    }
-    item->inbox.body = pay_arena_bytes(arena, pay_buf_bytes(&worker->bytes));
-    if (item->inbox.body.ptr == NULL || !open_case(turn, item)) {
-        return pay_err_set(err, PAY_RETRY, PAY_CODEC_NO_MEMORY, "poison", "the arena is full");
-    }
-    return PAY_OK;
+    const enum pay_status status = seal_row(turn, item, aad, err);
+    return status == PAY_OK && !open_case(turn, item) ? full(err) : status;
 }
 
 static size_t copy_headers(const struct pay_kafka_msg *msg,
@@ -88,6 +110,9 @@ static enum pay_status seal(struct pay_worker *worker, const struct pay_item *it
                             struct pay_str bound_to, struct pay_sealed *ret_sealed,
                             struct pay_err *err)
 {
+    if (item->msg->value.len > SEALED_MAX) {
+        return PAY_OK;
+    }
     struct pay_buf sealed = pay_buf_make(PAY_DEAD_LETTER_BYTES_MAX);
     enum pay_status status = pay_keyring_seal(
         worker->keyring, (struct pay_bytes){(const uint8_t *)bound_to.ptr, bound_to.len},
@@ -96,7 +121,7 @@ static enum pay_status seal(struct pay_worker *worker, const struct pay_item *it
         ret_sealed->ciphertext = pay_arena_bytes(worker->scratch, pay_buf_bytes(&sealed));
         ret_sealed->bound_to = bound_to;
         if (ret_sealed->ciphertext.ptr == NULL) {
-            status = pay_err_set(err, PAY_RETRY, 0, "poison", "the arena is full");
+            status = full(err);
         }
     }
     pay_buf_free(&sealed);
@@ -150,7 +175,7 @@ enum pay_status pay_poison_letter(struct pay_worker *worker, const struct pay_it
     struct pay_str bound_to = pay_arena_printf(worker->scratch, "dead/%s/%d/%lld", msg->topic,
                                                (int)msg->partition, (long long)msg->offset);
     if (letter.dead_letter_id.ptr == NULL || bound_to.ptr == NULL) {
-        return pay_err_set(err, PAY_RETRY, 0, "poison", "the arena is full");
+        return full(err);
     }
     enum pay_status status = seal(worker, item, bound_to, &letter.sealed_value, err);
     if (status != PAY_OK) {

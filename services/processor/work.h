@@ -33,7 +33,7 @@
 #include "common/store/snapshot.h"
 #include "services/processor/settings.h"
 
-#define PAY_PROCESSOR_ARENA_MAX ((size_t)96 << 20) /**< Each of the two arenas. */
+#define PAY_PROCESSOR_ARENA_MAX ((size_t)96 << 20) /**< Each of the two arenas, unless told. */
 #define PAY_PROCESSOR_CAS_TRIES 3 /**< Readings of a payment within one transaction. */
 
 /** A growing list of pointers in an arena. */
@@ -84,11 +84,12 @@ struct pay_item {
     struct pay_str transport_key;
     char poison_key[PAY_TRANSPORT_KEY_MAX + 1];
     enum pay_deadline_kind deadline_kind;
-    struct pay_str trace_id; /**< Absent: none. */
-    struct pay_item *twin;   /**< REPLAY_INPUT of poison: the event in it, a delivery of its own. */
-    const char *twin_refusal; /**< Why there is none. */
+    struct pay_str trace_id;  /**< Absent: none. */
+    const char *twin_refusal; /**< Why there is no twin. */
+    size_t log_no;            /**< Its place in the batch. */
 
     /* Per try. */
+    struct pay_item *twin; /**< REPLAY_INPUT of poison: the event in it, a delivery of its own. */
     struct pay_store_inbox_row inbox;
     struct pay_store_stored_event stored;
     struct pay_store_command_ask repeat;
@@ -155,7 +156,8 @@ struct pay_worker_options {
     const struct pay_processor_settings *cfg;
     struct pay_metric **metrics; /**< PAY_PM_COUNT entries, each may be NULL. */
     struct pay_keyring *keyring;
-    uint32_t partitions; /**< Of the inputs topic: gives the outbox shard. */
+    uint32_t partitions;                   /**< Of the inputs topic: gives the outbox shard. */
+    size_t batch_bytes_max, try_bytes_max; /**< Of the two arenas; 0: PAY_PROCESSOR_ARENA_MAX. */
     /** @brief Wait before a batch is tried again. @return false: give it up (drain). */
     bool (*wait)(void *ctx, int ms);
     /** @brief Produce a dead letter and have it acknowledged. @return false: not (yet). */
@@ -172,8 +174,9 @@ struct pay_worker {
     struct pay_codec *codec;
     struct pay_keyring *keyring;
     const struct pay_accounts *accounts; /**< Of this turn. */
-    struct pay_arena *batch;
-    struct pay_arena *scratch;
+    struct pay_arena *batch;             /**< Of the items: reset for each batch. */
+    struct pay_arena *scratch;           /**< Of a try. */
+    struct pay_arena *reading;           /**< The one that an item is being read into. */
     struct pay_buf bytes;
     uint32_t partitions;
     struct pay_decision *decision; /**< Too large for the stack. */
@@ -201,12 +204,19 @@ struct pay_try {
 
 /* ---- item.c: bytes to items ---- */
 
-/** @brief Decode and validate one record. Never fails: what cannot work is a POISON item. */
-void pay_item_read(struct pay_worker *worker, const struct pay_kafka_msg *msg,
-                   struct pay_item *item);
-/** @brief The same for a value that was kept; msg and arena are the command's that names it. */
-void pay_item_read_kept(struct pay_worker *worker, const struct pay_kafka_msg *msg,
-                        struct pay_bytes value, struct pay_item *item);
+/**
+ * @brief Decode and validate one record into the batch's arena. What cannot work is a POISON item.
+ * @return PAY_RETRY: the arena or the heap has no room for it, which is not its fault.
+ */
+PAY_MUST_CHECK enum pay_status pay_item_read(struct pay_worker *worker,
+                                             const struct pay_kafka_msg *msg, struct pay_item *item,
+                                             struct pay_err *err);
+/** @brief The same for a value that was kept, into the try's arena; msg is the command's that names
+ * it. */
+PAY_MUST_CHECK enum pay_status pay_item_read_kept(struct pay_worker *worker,
+                                                  const struct pay_kafka_msg *msg,
+                                                  struct pay_bytes value, struct pay_item *item,
+                                                  struct pay_err *err);
 /** @brief Make the item poison. @param text for people, no payload. */
 void pay_item_poison(struct pay_item *item, enum pay_dead_reason reason, const char *text);
 /** @brief SHA-256 of an inbox key's parts; false: they are not of the form that a key may have. */
@@ -216,12 +226,14 @@ PAY_MUST_CHECK bool pay_inbox_digest(struct pay_str psp, struct pay_str psp_acco
 
 /* ---- commands.c ---- */
 
-/** @brief Verify, permit and resolve a decoded command. */
-void pay_item_read_command(struct pay_worker *worker, struct pay_item *item);
+/** @brief Verify, permit and resolve a decoded command. @return false: no room for it. */
+PAY_MUST_CHECK bool pay_item_read_command(struct pay_worker *worker, struct pay_item *item);
 /** @brief A command that is stored already: answer as before, or refuse other content. */
-PAY_MUST_CHECK bool pay_command_repeat(struct pay_try *turn, struct pay_item *item);
+PAY_MUST_CHECK enum pay_status pay_command_repeat(struct pay_try *turn, struct pay_item *item,
+                                                  struct pay_err *err);
 /** @brief A command about no payment's state: routes and stored events. */
-PAY_MUST_CHECK bool pay_command_loose(struct pay_try *turn, struct pay_item *item);
+PAY_MUST_CHECK enum pay_status pay_command_loose(struct pay_try *turn, struct pay_item *item,
+                                                 struct pay_err *err);
 /** @brief The row of an answered command. */
 void pay_command_row(const struct pay_item *item, const char *status, const char *reason,
                      struct pay_bytes answer_bytes, struct pay_store_command_row *ret_row);
@@ -239,13 +251,19 @@ bool pay_command_is_loose(const struct pay_command *command);
  * joins the try as if it were delivered now.
  */
 PAY_MUST_CHECK enum pay_status pay_dead_open(struct pay_try *turn, struct pay_err *err);
-/** @brief Decide the stored event from now on. @return NULL, or why it cannot be read. */
-const char *pay_dead_open_stored(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
-/* Each: @return NULL, or why it is refused. @param ret_fits false: the arena is full. */
-const char *pay_dead_replay_input(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
-const char *pay_dead_replay_event(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
-const char *pay_dead_discard_event(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
-const char *pay_dead_resolve_case(struct pay_try *turn, struct pay_item *item, bool *ret_fits);
+/* Each: @param ret_refusal why not, static; left alone or NULL: none. */
+/** @brief Decide the stored event from now on. */
+PAY_MUST_CHECK enum pay_status pay_dead_open_stored(struct pay_try *turn, struct pay_item *item,
+                                                    const char **ret_refusal, struct pay_err *err);
+PAY_MUST_CHECK enum pay_status pay_dead_replay_input(struct pay_try *turn, struct pay_item *item,
+                                                     const char **ret_refusal, struct pay_err *err);
+PAY_MUST_CHECK enum pay_status pay_dead_replay_event(struct pay_try *turn, struct pay_item *item,
+                                                     const char **ret_refusal, struct pay_err *err);
+PAY_MUST_CHECK enum pay_status pay_dead_discard_event(struct pay_try *turn, struct pay_item *item,
+                                                      const char **ret_refusal,
+                                                      struct pay_err *err);
+PAY_MUST_CHECK enum pay_status pay_dead_resolve_case(struct pay_try *turn, struct pay_item *item,
+                                                     const char **ret_refusal, struct pay_err *err);
 /** @brief The case of an event that was decided at last. @param case_id as the case has it. */
 PAY_MUST_CHECK bool pay_dead_close_case(struct pay_try *turn, struct pay_unit *unit,
                                         const struct pay_item *item, struct pay_str case_id,
@@ -271,12 +289,14 @@ void pay_resolve(struct pay_try *turn);
 PAY_MUST_CHECK enum pay_status pay_fact_emit(struct pay_try *turn, struct pay_unit *unit,
                                              struct pay_item *item, const struct pay_fact *fact,
                                              struct pay_bytes *ret_payload, struct pay_err *err);
-/** @brief Encode EventWithheld for a dead event, under its number. @return NULL: no room. */
-struct pay_withheld *pay_fact_withhold(struct pay_try *turn, const struct pay_item *item,
-                                       const struct pay_payment_event *dead);
-/** @brief Publish stored bytes again, as they were. @return false: the arena is full. */
-PAY_MUST_CHECK bool pay_fact_again(struct pay_try *turn, struct pay_unit *unit,
-                                   struct pay_item *item, struct pay_bytes payload);
+/** @brief Encode EventWithheld for a dead event, under its number. */
+PAY_MUST_CHECK enum pay_status pay_fact_withhold(struct pay_try *turn, const struct pay_item *item,
+                                                 const struct pay_payment_event *dead,
+                                                 struct pay_err *err);
+/** @brief Publish stored bytes again, as they were. */
+PAY_MUST_CHECK enum pay_status pay_fact_again(struct pay_try *turn, struct pay_unit *unit,
+                                              struct pay_item *item, struct pay_bytes payload,
+                                              struct pay_err *err);
 /** @return false: no room. */
 PAY_MUST_CHECK bool pay_outbox_header(struct pay_arena *arena, struct pay_store_outbox_row *row,
                                       const char *name, struct pay_str value);

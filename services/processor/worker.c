@@ -12,6 +12,11 @@
 
 #define BYTES_MAX PAY_DEAD_LETTER_BYTES_MAX
 
+static size_t bytes_or_default(size_t bytes)
+{
+    return bytes == 0 ? PAY_PROCESSOR_ARENA_MAX : bytes;
+}
+
 enum pay_status pay_worker_open(const struct pay_worker_options *options,
                                 struct pay_worker **ret_worker, struct pay_err *err)
 {
@@ -26,8 +31,8 @@ enum pay_status pay_worker_open(const struct pay_worker_options *options,
     worker->keyring = options->keyring;
     worker->partitions = options->partitions;
     worker->bytes = pay_buf_make(BYTES_MAX);
-    worker->batch = pay_arena_new(PAY_PROCESSOR_ARENA_MAX);
-    worker->scratch = pay_arena_new(PAY_PROCESSOR_ARENA_MAX);
+    worker->batch = pay_arena_new(bytes_or_default(options->batch_bytes_max));
+    worker->scratch = pay_arena_new(bytes_or_default(options->try_bytes_max));
     worker->decision = pay_mem_new(1, sizeof(*worker->decision));
     enum pay_status status = pay_codec_new(&worker->codec, err);
     if (status == PAY_OK) {
@@ -108,7 +113,7 @@ struct range {
 #define RANGES_MAX 16
 
 /* The poison row holds nothing of the message but its sealed bytes: it can always be written. */
-static void condemn(struct pay_item *item, const struct pay_err *err)
+static void condemn(struct pay_item *item, enum pay_dead_reason reason, const char *text)
 {
     item->input = (struct pay_payment_input){.kind = PAY_WIRE_UNRECOGNIZED,
                                              .source = PAY_SOURCE_UNRECOGNIZED};
@@ -116,28 +121,32 @@ static void condemn(struct pay_item *item, const struct pay_err *err)
     item->route_count = 0;
     item->trace_id = (struct pay_str){NULL, 0};
     item->normalized = (struct pay_bytes){NULL, 0};
-    pay_item_poison(item, PAY_DEAD_DATA_REFUSED, err->text);
+    pay_item_poison(item, reason, text);
 }
 
 /* @return false: it was poison before, and even that is refused. */
 static bool is_condemned(struct pay_item *item, const struct pay_err *err)
 {
     PAY_ASSERT(item != NULL);
+    const bool is_large = err->status == PAY_RETRY; /* can_split() */
+    const enum pay_dead_reason reason = is_large ? PAY_DEAD_TOO_LARGE : PAY_DEAD_DATA_REFUSED;
     if (item->kind == PAY_ITEM_POISON) {
         return false;
     }
     if (item->twin != NULL) { /* what it replays is refused as it was before, not the command */
         item->twin = NULL;
-        item->twin_refusal = pay_dead_reason_name(PAY_DEAD_DATA_REFUSED);
+        item->twin_refusal = pay_dead_reason_name(reason);
         return true;
     }
-    condemn(item, err);
+    condemn(item, reason,
+            is_large ? "its decision alone needs more memory than there may be" : err->text);
     return true;
 }
 
-static bool can_split(enum pay_status status, const struct pay_err *err)
+/* What the arena has no room for is a matter of size; what the heap has not is there later. */
+static bool can_split(const struct pay_worker *worker, enum pay_status status)
 {
-    return status == PAY_REJECT || (status == PAY_RETRY && err->code == PAY_CODEC_NO_MEMORY);
+    return status == PAY_REJECT || (status == PAY_RETRY && pay_arena_refused(worker->scratch));
 }
 
 /* Tries of a batch that finds other rows than it must before it is made smaller. */
@@ -163,7 +172,7 @@ static bool wait_again(struct pay_worker *worker, enum pay_status status, const 
     return worker->options.wait(worker->options.ctx, pay_pg_backoff_next_ms(&worker->backoff));
 }
 
-/* @return PAY_OK, PAY_REJECT (or too large: to be split), PAY_RETRY: given up, PAY_FATAL. */
+/* @return PAY_OK, PAY_REJECT: to be split, or alone the poison, PAY_RETRY: given up, PAY_FATAL. */
 static enum pay_status apply(struct pay_worker *worker, struct pay_item **items, size_t count,
                              struct pay_err *err)
 {
@@ -176,8 +185,11 @@ static enum pay_status apply(struct pay_worker *worker, struct pay_item **items,
             worker->backoff.tries = 0;
             return PAY_OK;
         }
-        if (status == PAY_FATAL || can_split(status, err)) {
+        if (status == PAY_FATAL) {
             return status;
+        }
+        if (can_split(worker, status)) {
+            return PAY_REJECT;
         }
         /* One alone is never poison for this: what it meets may be gone by the next try. */
         stubborn += is_stubborn(status, err) ? 1 : 0;
@@ -205,7 +217,7 @@ static enum pay_status settle(struct pay_worker *worker, struct pay_item **items
         if (status == PAY_OK) {
             continue;
         }
-        if (!can_split(status, err)) {
+        if (status != PAY_REJECT) {
             return status;
         }
         if (at.count > 1) {
@@ -216,10 +228,25 @@ static enum pay_status settle(struct pay_worker *worker, struct pay_item **items
         } else if (is_condemned(items[at.from], err)) {
             stack[depth++] = at;
         } else {
-            return pay_err_set(err, PAY_FATAL, 0, "worker.settle", "poison cannot be kept");
+            const struct pay_err why = *err;
+            return pay_err_set(err, PAY_FATAL, why.code, "worker.settle",
+                               "poison cannot be kept: %s", why.text);
         }
     }
     return PAY_OK;
+}
+
+static enum pay_status produce_letter(struct pay_worker *worker, const struct pay_item *item,
+                                      struct pay_buf *letter, struct pay_err *err)
+{
+    pay_arena_reset(worker->scratch);
+    const enum pay_status status = pay_poison_letter(worker, item, worker->now_us, letter, err);
+    if (status != PAY_OK) {
+        return status;
+    }
+    return worker->options.dead_letter(worker->options.ctx, item->msg, pay_buf_bytes(letter))
+               ? PAY_OK
+               : pay_err_set(err, PAY_RETRY, 0, "dead_letter", "not acknowledged");
 }
 
 static enum pay_status produce_letters(struct pay_worker *worker, struct pay_item **items,
@@ -231,35 +258,70 @@ static enum pay_status produce_letters(struct pay_worker *worker, struct pay_ite
         if (!items[i]->dead_letter) {
             continue;
         }
-        pay_arena_reset(worker->scratch);
-        status = pay_poison_letter(worker, items[i], worker->now_us, &letter, err);
-        while (status == PAY_OK && !worker->options.dead_letter(worker->options.ctx, items[i]->msg,
-                                                                pay_buf_bytes(&letter))) {
-            (void)pay_err_set(err, PAY_RETRY, 0, "dead_letter", "not acknowledged");
-            status = wait_again(worker, PAY_RETRY, err) ? PAY_OK : PAY_RETRY;
-        }
+        do {
+            status = produce_letter(worker, items[i], &letter, err);
+        } while (status == PAY_RETRY && wait_again(worker, status, err));
     }
     worker->backoff.tries = 0;
     pay_buf_free(&letter);
     return status;
 }
 
-static enum pay_status read_items(struct pay_worker *worker, const struct pay_kafka_msg *msgs,
-                                  size_t count, struct pay_item ***ret_items, struct pay_err *err)
+/* What was read of a batch: as many of its records as the arena holds. */
+struct reading {
+    struct pay_item **items;
+    size_t count;
+};
+
+/* One record that the empty arena has no room for: its own size, or memory that is ours to find. */
+static enum pay_status read_alone(struct pay_worker *worker, struct reading *reading,
+                                  enum pay_status status)
+{
+    if (status != PAY_RETRY || !pay_arena_refused(worker->batch)) {
+        return status;
+    }
+    condemn(reading->items[0], PAY_DEAD_TOO_LARGE, "alone it needs more memory than there may be");
+    reading->count = 1;
+    return PAY_OK;
+}
+
+static enum pay_status read_some(struct pay_worker *worker, const struct pay_kafka_msg *msgs,
+                                 size_t count, struct reading *reading, struct pay_err *err)
 {
     pay_arena_reset(worker->batch);
     struct pay_item *items = pay_arena_array(worker->batch, count, sizeof(*items));
-    struct pay_item **pointers =
+    reading->items =
         (struct pay_item **)pay_arena_array(worker->batch, count, sizeof(struct pay_item *));
-    if (items == NULL || pointers == NULL) {
+    reading->count = 0;
+    enum pay_status status = PAY_OK;
+    if (items == NULL || reading->items == NULL) {
         return pay_err_set(err, PAY_FATAL, 0, "worker.read", "a batch does not fit the arena");
     }
-    for (size_t i = 0; i < count; i++) {
-        pay_item_read(worker, &msgs[i], &items[i]);
-        pointers[i] = &items[i];
+    for (size_t i = 0; i < count && status == PAY_OK; i++) {
+        reading->items[i] = &items[i];
+        status = pay_item_read(worker, &msgs[i], &items[i], err);
+        items[i].log_no = i;
+        reading->count += status == PAY_OK ? 1 : 0;
     }
-    *ret_items = pointers;
-    return PAY_OK;
+    if (reading->count > 0) { /* The others come next, into an empty arena. */
+        return PAY_OK;
+    }
+    return count == 1 ? read_alone(worker, reading, status)
+                      : read_some(worker, msgs, 1, reading, err);
+}
+
+/* At least one, whatever it takes. */
+static enum pay_status read_items(struct pay_worker *worker, const struct pay_kafka_msg *msgs,
+                                  size_t count, struct reading *reading, struct pay_err *err)
+{
+    enum pay_status status = PAY_OK;
+    do {
+        status = read_some(worker, msgs, count, reading, err);
+    } while (status == PAY_RETRY && wait_again(worker, status, err));
+    if (status == PAY_OK) {
+        worker->backoff.tries = 0;
+    }
+    return status;
 }
 
 enum pay_status pay_worker_outcome(enum pay_status status, bool is_draining, struct pay_err *err)
@@ -278,13 +340,17 @@ enum pay_status pay_worker_outcome(enum pay_status status, bool is_draining, str
 enum pay_status pay_worker_turn(struct pay_worker *worker, const struct pay_accounts *accounts,
                                 const struct pay_kafka_msg *msgs, size_t count, struct pay_err *err)
 {
-    struct pay_item *none = NULL;
-    struct pay_item **items = &none;
     int64_t began_us = pay_clock_mono_us();
+    enum pay_status status = PAY_OK;
     worker->accounts = accounts;
-    enum pay_status status = read_items(worker, msgs, count, &items, err);
-    status = status != PAY_OK ? status : settle(worker, items, count, err);
-    status = status != PAY_OK ? status : produce_letters(worker, items, count, err);
+    for (size_t done = 0; done < count && status == PAY_OK;) {
+        struct reading reading;
+        status = read_items(worker, msgs + done, count - done, &reading, err);
+        status = status != PAY_OK ? status : settle(worker, reading.items, reading.count, err);
+        status =
+            status != PAY_OK ? status : produce_letters(worker, reading.items, reading.count, err);
+        done += status == PAY_OK ? reading.count : 0;
+    }
     if (status == PAY_OK) {
         pay_metric_observe(worker->metrics[PAY_PM_BATCH], NULL, (int64_t)count);
         pay_metric_observe(worker->metrics[PAY_PM_BATCH_SECONDS], NULL,

@@ -156,6 +156,9 @@ static enum pay_status check_queue(struct pay_pg *pg, const struct pay_pg_stmt *
     if (!pay_pg_usable(pg)) {
         return queue_failed(pg, stmt, false, err);
     }
+    if (params != NULL && params->values.starved) {
+        return pay_err_set(err, PAY_RETRY, 0, stmt->name, "out of memory");
+    }
     if (params != NULL && params->values.failed) {
         return pay_err_set(err, PAY_REJECT, 0, stmt->name, "parameters over %zu bytes",
                            params->values.max);

@@ -143,6 +143,8 @@ struct pay_worker *world_worker(struct world *world)
         .metrics = world->metrics,
         .keyring = world->keyring,
         .partitions = PARTITIONS,
+        .batch_bytes_max = world->batch_bytes_max,
+        .try_bytes_max = world->try_bytes_max,
         .wait = on_wait,
         .dead_letter = on_letter,
         .ctx = world,

@@ -31,6 +31,7 @@ struct world {
     int64_t offset;
     struct pay_bytes letters[LETTERS_MAX]; /**< Dead letters produced. */
     size_t letter_count;
+    size_t batch_bytes_max, try_bytes_max; /**< Of workers to be made; 0: the default. */
     bool refuse_letters;
     const char *refusal; /**< Of commands to be added: the relay's; NULL: it let them through. */
     int waits;           /**< Calls of wait(). */

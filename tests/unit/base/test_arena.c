@@ -47,6 +47,20 @@ static void small_ones_fill_it_and_no_more(void **state)
     assert_int_equal(pay_arena_used(*state), MAX_BYTES);
 }
 
+static void what_was_refused_is_remembered_until_the_reset(void **state)
+{
+    assert_false(pay_arena_refused(*state));
+    assert_non_null(pay_arena_alloc(*state, 8));
+    assert_false(pay_arena_refused(*state));
+    assert_null(pay_arena_alloc(*state, SIZE_MAX));
+    assert_non_null(pay_arena_alloc(*state, 8));
+    assert_true(pay_arena_refused(*state));
+    pay_arena_reset(*state);
+    assert_false(pay_arena_refused(*state));
+    assert_null(pay_arena_array(*state, SIZE_MAX, 2));
+    assert_true(pay_arena_refused(*state));
+}
+
 static void odd_sizes_are_aligned_and_apart(void **state)
 {
     char *before = NULL;
@@ -133,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_maximum_is_exact, make, drop),
         cmocka_unit_test_setup_teardown(small_ones_fill_it_and_no_more, make, drop),
+        cmocka_unit_test_setup_teardown(what_was_refused_is_remembered_until_the_reset, make, drop),
         cmocka_unit_test_setup_teardown(odd_sizes_are_aligned_and_apart, make, drop),
         cmocka_unit_test_setup_teardown(memory_is_zero_after_a_reset_too, make, drop),
         cmocka_unit_test_setup_teardown(an_array_that_overflows_is_refused, make, drop),
