@@ -143,6 +143,20 @@ static struct pay_pg_result *query(struct pay_testdb *db, const char *sql)
     return result;
 }
 
+void pay_testdb_shut(struct pay_testdb *db, bool is_shut)
+{
+    char sql[256];
+    struct pay_pg *admin = connect_to(server()); /* No database can refuse connections to itself. */
+    (void)snprintf(sql, sizeof(sql), "ALTER DATABASE %s WITH ALLOW_CONNECTIONS %s", db->name,
+                   is_shut ? "false" : "true");
+    script(admin, sql);
+    (void)pay_pg_free(admin);
+    if (is_shut) {
+        script(db->owner, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ="
+                          " current_database() AND pid <> pg_backend_pid()");
+    }
+}
+
 int64_t pay_testdb_number(struct pay_testdb *db, const char *sql)
 {
     struct pay_pg_result *result = query(db, sql);

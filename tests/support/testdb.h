@@ -22,6 +22,8 @@ void pay_testdb_open(struct pay_testdb *db);
 void pay_testdb_close(struct pay_testdb *db);
 /** Runs a script as the owner; ends the test when it fails. */
 void pay_testdb_run(struct pay_testdb *db, const char *sql);
+/** Shut: nobody comes in any more, and who is in is put out; only the owner's connection stays. */
+void pay_testdb_shut(struct pay_testdb *db, bool is_shut);
 /** @return the number that a query without parameters answers, e.g. "SELECT count(*) ...". */
 int64_t pay_testdb_number(struct pay_testdb *db, const char *sql);
 /** @return the text that it answers, in static memory; "" for NULL or no row. */

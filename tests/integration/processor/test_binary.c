@@ -29,6 +29,7 @@
 #define P payment_id(0)
 
 static const char *binary;
+static const char *unpaused; /* With a client that hands records out while it is paused. */
 
 struct bench {
     struct world *world;
@@ -119,7 +120,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void start(struct bench *bench, const char *fault)
+static void start_binary(struct bench *bench, const char *path, const char *fault)
 {
     const struct world *world = bench->world;
     bench->child = fork();
@@ -146,8 +147,13 @@ static void start(struct bench *bench, const char *fault)
     if (log < 0 || dup2(log, 2) < 0) {
         _exit(126);
     }
-    (void)execl(binary, binary, (char *)NULL);
+    (void)execl(path, path, (char *)NULL);
     _exit(127);
+}
+
+static void start(struct bench *bench, const char *fault)
+{
+    start_binary(bench, binary, fault);
 }
 
 /* The batch in hand goes to the topic instead of a worker. */
@@ -191,17 +197,19 @@ static void wait_number(struct bench *bench, const char *sql, int64_t expected)
     }
 }
 
-/* A shell command that succeeds at last. */
-static void wait_command(const char *command)
+static void wait_log(struct bench *bench, const char *text)
 {
+    char command[512];
     int64_t until_us = pay_clock_mono_us() + DEADLINE_US;
+    (void)snprintf(command, sizeof command, "grep -q '%s' '%s/log'", text, bench->world->dir);
     while (system(command) != 0) {
         assert_true(pay_clock_mono_us() < until_us);
         (void)poll(NULL, 0, 50);
     }
 }
 
-static void wait_killed(struct bench *bench)
+/* @return its wait status. */
+static int wait_ended(struct bench *bench)
 {
     int64_t until_us = pay_clock_mono_us() + DEADLINE_US;
     int status = 0;
@@ -210,6 +218,12 @@ static void wait_killed(struct bench *bench)
         (void)poll(NULL, 0, 20);
     }
     bench->child = 0;
+    return status;
+}
+
+static void wait_killed(struct bench *bench)
+{
+    const int status = wait_ended(bench);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
@@ -313,26 +327,47 @@ static void poison_is_dead_lettered_and_the_rest_goes_on(void **state)
 static void it_waits_for_the_database_and_goes_on(void **state)
 {
     struct bench *bench = *state;
-    char sql[256];
     start(bench, NULL);
     add_create(bench->world, P);
     produce(bench);
     wait_number(bench, "SELECT count(*) FROM payfact.payment_order", 1);
-    /* Nobody but the owner gets in, and who is in is put out. */
-    (void)snprintf(sql, sizeof(sql), "ALTER DATABASE %s WITH CONNECTION LIMIT 0",
-                   bench->world->db.name);
-    pay_testdb_run(&bench->world->db, sql);
-    pay_testdb_run(&bench->world->db, "ALTER ROLE payfact_processor CONNECTION LIMIT -1");
-    pay_testdb_run(&bench->world->db, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
-                                      " datname = current_database() AND pid <> pg_backend_pid()");
+    pay_testdb_shut(&bench->world->db, true);
     for (int i = 1; i < 50; i++) {
         add_create(bench->world, payment_id(i));
     }
     produce(bench);
-    (void)snprintf(sql, sizeof(sql), "ALTER DATABASE %s WITH CONNECTION LIMIT -1",
-                   bench->world->db.name);
-    pay_testdb_run(&bench->world->db, sql);
+    wait_log(bench, "batch_retry");
+    pay_testdb_shut(&bench->world->db, false);
     wait_number(bench, "SELECT count(*) FROM payfact.payment_order", 50);
+    stop(bench, SIGTERM);
+}
+
+/* A batch that was given up while running must not be skipped: the next one's offsets would be
+ * committed past it. The process ends, and the next one finds everything where it was. */
+static void a_batch_given_up_while_running_ends_the_process(void **state)
+{
+    struct bench *bench = *state;
+    int payments = 0;
+    start_binary(bench, unpaused, NULL);
+    for (; payments < 8; payments++) {
+        add_create(bench->world, payment_id(payments));
+    }
+    produce(bench);
+    wait_number(bench, "SELECT count(*) FROM payfact.payment_order", payments);
+    pay_testdb_shut(&bench->world->db, true);
+    add_create(bench->world, payment_id(payments++));
+    produce(bench);
+    wait_log(bench, "batch_retry"); /* In hand, and waiting. */
+    for (; payments < 20; payments++) {
+        add_create(bench->world, payment_id(payments));
+    }
+    produce(bench); /* One of them is handed out, and let go of. */
+    const int status = wait_ended(bench);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    wait_log(bench, "a batch was given up while running");
+    pay_testdb_shut(&bench->world->db, false);
+    start(bench, NULL);
+    wait_number(bench, "SELECT count(*) FROM payfact.payment_order", payments);
     stop(bench, SIGTERM);
 }
 
@@ -350,7 +385,6 @@ static void a_changed_keyring_seals_from_then_on_and_a_bad_one_does_not(void **s
 {
     struct bench *bench = *state;
     struct pay_buf text = pay_buf_make(PAY_KEYRING_FILE_MAX);
-    char command[512];
     start(bench, NULL);
     add_bytes(bench->world, "k", "junk", 4);
     produce(bench);
@@ -359,14 +393,12 @@ static void a_changed_keyring_seals_from_then_on_and_a_bad_one_does_not(void **s
                pay_keyring_generate(bench->world->keyring, "rotated", &text, &bench->world->err));
     put_keyring(bench, pay_buf_str(&text).ptr);
     pay_buf_free(&text);
-    (void)snprintf(command, sizeof command, "grep -q keyring_loaded '%s/log'", bench->world->dir);
-    wait_command(command);
+    wait_log(bench, "keyring_loaded");
     add_bytes(bench->world, "k", "junk", 4);
     produce(bench);
     wait_number(bench, SEALED_BY("rotated"), 1);
     put_keyring(bench, "no keyring");
-    (void)snprintf(command, sizeof command, "grep -q keyring_refused '%s/log'", bench->world->dir);
-    wait_command(command);
+    wait_log(bench, "keyring_refused");
     add_bytes(bench->world, "k", "junk", 4);
     produce(bench);
     wait_number(bench, SEALED_BY("rotated"), 2);
@@ -382,9 +414,11 @@ int main(int argc, char **argv)
         TEST(a_crash_between_commit_and_offset_decides_nothing_twice),
         TEST(poison_is_dead_lettered_and_the_rest_goes_on),
         TEST(it_waits_for_the_database_and_goes_on),
+        TEST(a_batch_given_up_while_running_ends_the_process),
         TEST(a_changed_keyring_seals_from_then_on_and_a_bad_one_does_not),
     };
     binary = argc > 1 ? argv[1] : "bin/payfact-processor";
+    unpaused = argc > 2 ? argv[2] : "tests/payfact-processor-unpaused";
     return cmocka_run_group_tests_name("integration.processor.binary", tests, NULL, NULL);
 }
 
