@@ -46,9 +46,12 @@ bool pay_dead_close_case(struct pay_try *turn, struct pay_unit *unit, const stru
 
 static bool names_poison(const struct pay_item *item)
 {
+    if (item->kind != PAY_ITEM_COMMAND || item->command == NULL ||
+        item->command->type != PAY_CMD_REPLAY_INPUT || item->refusal.ptr != NULL) {
+        return false;
+    }
     const struct pay_cmd_subject *subject = &item->command->subject;
-    return item->kind == PAY_ITEM_COMMAND && item->command->type == PAY_CMD_REPLAY_INPUT &&
-           item->refusal.ptr == NULL && subject->psp.len == 0 && subject->psp_account.len == 0;
+    return subject->psp.len == 0 && subject->psp_account.len == 0;
 }
 
 /* The bytes as they came, which only the keyring opens. @return PAY_REJECT: it does not. */
