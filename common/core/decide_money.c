@@ -341,6 +341,21 @@ static const char *not_admissible(const struct pay_turn *turn, int attempt_index
                : NULL;
 }
 
+/* A capture that was settled by a word without a name, and now a name: it is that one's, unless an
+ * open one of the same amount may have it. A query says. */
+static void explain_by(struct pay_turn *turn, struct pay_money_ref ref, bool is_only,
+                       enum pay_money_event column)
+{
+    const int attempt_index = pay_money_at(turn, ref)->attempt_index;
+
+    ignore(turn, attempt_index, "EXPLAINED");
+    if (is_only) {
+        bind(turn, ref, column);
+    }
+    pay_money_query(turn, ref);
+    query_open(turn, attempt_index, PAY_MONEY_CAPTURE);
+}
+
 static void decide_unknown_capture(struct pay_turn *turn, int attempt_index,
                                    enum pay_money_event column)
 {
@@ -354,8 +369,12 @@ static void decide_unknown_capture(struct pay_turn *turn, int attempt_index,
                                         amount == amounts->captured + amounts->capture_reserved);
     const bool is_explained =
         is_nameless && (is_sum || pay_money_is_explained(turn, attempt_index));
+    const struct pay_money_ref unnamed = pay_money_unnamed(turn, attempt_index);
 
-    if (same.index >= 0 && !is_explained && pay_money_at(turn, same)->provider_reference[0] == 0) {
+    if (unnamed.index >= 0 && !is_nameless) {
+        explain_by(turn, unnamed, same.index < 0, column);
+    } else if (same.index >= 0 && !is_explained &&
+               pay_money_at(turn, same)->provider_reference[0] == 0) {
         decide_action(turn, same, column);
     } else if (is_explained || (is_nameless && amounts->capture_reserved > 0)) {
         ignore(turn, attempt_index, "EXPLAINED"); /* Which one it was, a query says. */

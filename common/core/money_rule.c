@@ -127,6 +127,19 @@ bool pay_money_is_explained(const struct pay_turn *turn, int attempt_index)
     return false;
 }
 
+struct pay_money_ref pay_money_unnamed(const struct pay_turn *turn, int attempt_index)
+{
+    struct pay_money_ref ref = {PAY_MONEY_CAPTURE, 0};
+    for (; (size_t)ref.index < turn->snap->capture_count; ref.index++) {
+        const struct pay_money_action *action = pay_money_at(turn, ref);
+        if (has_same_amount(turn, action, attempt_index) && action->status == PAY_MONEY_SUCCEEDED &&
+            action->provider_reference[0] == 0) {
+            return ref;
+        }
+    }
+    return none(PAY_MONEY_CAPTURE);
+}
+
 struct pay_money_ref pay_money_by_amount(const struct pay_turn *turn, int attempt_index)
 {
     struct pay_money_ref ref = {PAY_MONEY_CAPTURE, 0};

@@ -36,6 +36,9 @@ bool pay_money_is_nameless(const struct pay_event *event);
 /** @return the only open capture of exactly the event's amount that no settled one explains; index
  *          -1: there is none, or it is not the only one. */
 struct pay_money_ref pay_money_by_amount(const struct pay_turn *turn, int attempt_index);
+/** @return the capture of exactly that amount that has succeeded without the PSP's name; index -1:
+ *          none. */
+struct pay_money_ref pay_money_unnamed(const struct pay_turn *turn, int attempt_index);
 /** @return true when a capture of exactly that amount has succeeded. */
 bool pay_money_is_explained(const struct pay_turn *turn, int attempt_index);
 

@@ -5,11 +5,12 @@
  * callbacks, duplicates, the query, the time-out, a command) ends in the same money and the same
  * published ends, event ids included.
  */
+#include "tests/property/permute.h"
 #include "tests/unit/core/world.h"
 
 #include <stdio.h>
 
-#define INPUTS_MAX 8
+#define INPUTS_MAX PERMUTE_MAX
 #define ENDS_MAX 8
 
 /* One arriving input. job NULL: a callback. */
@@ -205,38 +206,6 @@ static void compare(const struct outcome *a, const struct outcome *b)
         assert_int_equal(a->ends[i].type, b->ends[i].type);
         assert_string_equal(a->ends[i].event_id, b->ends[i].event_id);
     }
-}
-
-static void swap(size_t order[INPUTS_MAX], size_t a, size_t b)
-{
-    const size_t kept = order[a];
-    order[a] = order[b];
-    order[b] = kept;
-}
-
-/* The next permutation in lexicographic order. @return false after the last. */
-static bool permute(size_t order[INPUTS_MAX], size_t count)
-{
-    if (count < 2 || count > INPUTS_MAX) {
-        return false;
-    }
-    size_t at = count - 1;
-    size_t other = count - 1;
-
-    while (at > 0 && order[at - 1] >= order[at]) {
-        at--;
-    }
-    if (at == 0) {
-        return false;
-    }
-    while (order[other] <= order[at - 1]) {
-        other--;
-    }
-    swap(order, at - 1, other);
-    for (size_t low = at, high = count - 1; low < high; low++, high--) {
-        swap(order, low, high);
-    }
-    return true;
 }
 
 static void every_order_ends_the_same(const struct scenario *scenario)

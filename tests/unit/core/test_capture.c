@@ -188,6 +188,31 @@ static void one_that_a_settled_capture_explains_settles_no_other(void **state)
     assert_action(w, "C02", CREATED);
 }
 
+/* D3: the payment's own word first, then the capture's by the PSP's name only. */
+static void a_name_that_comes_after_a_nameless_success_is_that_ones(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_authorized(w);
+    capture(w, 6000, false);
+    nameless(w, 6000);
+    for (int i = 0; i < 2; i++) {
+        console_capture(w, "ch_1", 6000);
+        assert_int_equal(w->snap.capture_count, 1);
+        assert_string_equal(world_action(w, "C01")->provider_reference, "ch_1");
+    }
+    assert_null(world_case(w, PAY_CASE_AMOUNT_MISMATCH));
+    capture(w, 2000, false);
+    nameless(w, 2000);
+    capture(w, 2000, false);
+    console_capture(w, "ch_2", 2000); /* Of either of the two: a query says. */
+    assert_verdict(w, IGNORE, "EXPLAINED");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_CAPTURE), 2);
+    assert_action(w, "C03", CREATED);
+    assert_amounts(w, 1, 10000, 2000, 8000, 0, 0, 0);
+}
+
 /* O7, O11: whatever state our own call is in. */
 static void a_console_capture_becomes_one_of_origin_psp(void **state)
 {
@@ -396,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_payment_is_not_canceled_under_a_capture),
         cmocka_unit_test(a_success_without_a_name_settles_the_only_open_one_of_that_amount),
         cmocka_unit_test(one_that_a_settled_capture_explains_settles_no_other),
+        cmocka_unit_test(a_name_that_comes_after_a_nameless_success_is_that_ones),
         cmocka_unit_test(a_console_capture_becomes_one_of_origin_psp),
         cmocka_unit_test(late_money_of_a_capture_is_late_money),
         cmocka_unit_test(a_reversed_capture_raises_withdrawn_and_stays_refundable_on_paper),
