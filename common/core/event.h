@@ -32,8 +32,9 @@ struct pay_call {
     struct pay_str job_id;
     int send_no; /**< From 1; 0: nothing left. */
     enum pay_query_by query_by;
-    int64_t asked_at_us; /**< By ingest's clock, before the first byte left; 0: absent. */
-    int http_status;     /**< 0: absent. */
+    /** By the database's clock as ingest knows it, before the first byte left; 0: absent. */
+    int64_t asked_at_us;
+    int http_status; /**< 0: absent. */
     struct pay_str psp_request_id;
     int retry_after_s; /**< The PSP asks to wait so long before the next try; 0: not said. */
 };

@@ -52,7 +52,7 @@ static const struct pay_pg_stmt pass_gate = {
            " CASE WHEN $5::bytea IS NOT NULL THEN"
            " least(now() + $7 * interval '1 microsecond', $8::timestamptz) END"
            " WHERE job_id = $1 AND digest = $2 AND sending_at IS NULL"
-           " AND closed_at IS NULL AND now() < not_after RETURNING sends",
+           " AND closed_at IS NULL AND now() < not_after RETURNING sends, now()",
 };
 
 static const struct pay_pg_stmt read_gate = {
@@ -63,7 +63,7 @@ static const struct pay_pg_stmt read_gate = {
         " coalesce(closed_at IS NULL AND sending_at IS NOT NULL AND request IS NOT NULL"
         " AND now() < replay_until, false),"
         " sent_by, sends, not_after, last_send_at, replay_until, endpoint, request,"
-        " request_key_id, outcome, outcome_key_id"
+        " request_key_id, outcome, outcome_key_id, now()"
         " FROM payfact.psp_request WHERE job_id = $1",
     .read_only = true,
 };
@@ -79,7 +79,7 @@ static const struct pay_pg_stmt replay_gate = {
     .name = "gate_replay",
     .sql = "UPDATE payfact.psp_request SET sends = sends + 1, last_send_at = now()"
            " WHERE job_id = $1 AND sending_at IS NOT NULL AND request IS NOT NULL"
-           " AND closed_at IS NULL AND now() < replay_until RETURNING sends",
+           " AND closed_at IS NULL AND now() < replay_until RETURNING sends, now()",
 };
 
 /* One statement, so that a replay comes before it (then the sends differ) or not at all. */
@@ -110,14 +110,18 @@ enum pay_status pay_store_gate_close(struct pay_store *store, const struct pay_g
                                 (const void *const *)gates, count, err);
 }
 
-/* A statement that answers with the number of the send, or with no row. */
+/* A statement that answers with the send, or with no row. */
 static enum pay_status exec_send(struct pay_store *store, const struct pay_pg_stmt *stmt,
-                                 int *ret_send_no, struct pay_err *err)
+                                 struct pay_store_gate_send *ret_send, struct pay_err *err)
 {
     enum pay_status status = pay_store_exec(store, stmt, err);
     if (status == PAY_OK) {
         const struct pay_pg_result *result = pay_store_result(store, 0);
-        *ret_send_no = pay_pg_rows(result) == 0 ? 0 : (int)pay_pg_int(result, 0, 0);
+        *ret_send = (struct pay_store_gate_send){.send_no = 0};
+        if (pay_pg_rows(result) > 0) {
+            ret_send->send_no = (int)pay_pg_int(result, 0, 0);
+            ret_send->now_us = pay_pg_timestamptz(result, 0, 1);
+        }
     }
     pay_store_results_free(store);
     return status;
@@ -155,15 +159,15 @@ static void add_request(struct pay_pg_params *params, const struct pay_store_gat
 
 enum pay_status pay_store_gate_pass(struct pay_store *store, struct pay_str job_id,
                                     struct pay_bytes digest,
-                                    const struct pay_store_gate_request *request, int *ret_send_no,
-                                    struct pay_err *err)
+                                    const struct pay_store_gate_request *request,
+                                    struct pay_store_gate_send *ret_send, struct pay_err *err)
 {
     struct pay_pg_params *params = pay_store_params(store);
     pay_pg_add_text(params, job_id);
     pay_pg_add_bytea(params, digest);
     pay_pg_add_text(params, request->me);
     add_request(params, request);
-    return exec_send(store, &pass_gate, ret_send_no, err);
+    return exec_send(store, &pass_gate, ret_send, err);
 }
 
 static void read_state(const struct pay_pg_result *result, struct pay_arena *arena,
@@ -187,6 +191,7 @@ static void read_state(const struct pay_pg_result *result, struct pay_arena *are
         .request_key_id = pay_store_read_str(arena, result, 0, 13),
         .outcome = pay_store_read_bytes(arena, result, 0, 14),
         .outcome_key_id = pay_store_read_str(arena, result, 0, 15),
+        .now_us = pay_pg_timestamptz(result, 0, 16),
     };
 }
 
@@ -220,10 +225,10 @@ enum pay_status pay_store_gate_release(struct pay_store *store, struct pay_str j
 }
 
 enum pay_status pay_store_gate_replay(struct pay_store *store, struct pay_str job_id,
-                                      int *ret_send_no, struct pay_err *err)
+                                      struct pay_store_gate_send *ret_send, struct pay_err *err)
 {
     pay_pg_add_text(pay_store_params(store), job_id);
-    return exec_send(store, &replay_gate, ret_send_no, err);
+    return exec_send(store, &replay_gate, ret_send, err);
 }
 
 enum pay_status pay_store_gate_end_replay(struct pay_store *store, struct pay_str job_id,

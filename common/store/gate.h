@@ -58,6 +58,13 @@ struct pay_store_gate_state {
     struct pay_str request_key_id;
     struct pay_bytes outcome; /**< Sealed. */
     struct pay_str outcome_key_id;
+    int64_t now_us; /**< The database's time. */
+};
+
+/** A pass of the gate. */
+struct pay_store_gate_send {
+    int send_no;    /**< From 1; 0: not passed, never send. */
+    int64_t now_us; /**< The database's time of the pass. */
 };
 
 /** The request as it will be sent, without credentials, sealed, for IDEMPOTENT_REPLAY. */
@@ -71,12 +78,12 @@ struct pay_store_gate_request {
 };
 /**
  * @brief Pass the gate and keep the request: before the first byte of a money call.
- * @param ret_send_no number of the send (from 1); 0: not passed, never send.
  */
 PAY_MUST_CHECK enum pay_status pay_store_gate_pass(struct pay_store *store, struct pay_str job_id,
                                                    struct pay_bytes digest,
                                                    const struct pay_store_gate_request *request,
-                                                   int *ret_send_no, struct pay_err *err);
+                                                   struct pay_store_gate_send *ret_send,
+                                                   struct pay_err *err);
 /** @param digest absent: whose bytes it was does not matter (same_digest is then false). */
 PAY_MUST_CHECK enum pay_status pay_store_gate_read(struct pay_store *store, struct pay_str job_id,
                                                    struct pay_bytes digest, struct pay_arena *arena,
@@ -87,9 +94,11 @@ PAY_MUST_CHECK enum pay_status pay_store_gate_release(struct pay_store *store,
                                                       struct pay_str job_id, struct pay_str me,
                                                       int send_no, bool *ret_freed,
                                                       struct pay_err *err);
-/** @brief Pass the gate for an idempotent replay. @param ret_send_no 0: not allowed (any more). */
+/** @brief Pass the gate for an idempotent replay. @param ret_send number 0: not allowed (any more).
+ */
 PAY_MUST_CHECK enum pay_status pay_store_gate_replay(struct pay_store *store, struct pay_str job_id,
-                                                     int *ret_send_no, struct pay_err *err);
+                                                     struct pay_store_gate_send *ret_send,
+                                                     struct pay_err *err);
 
 /**
  * @brief Before a definite no is believed: is our send the only one, and may no replay follow it?

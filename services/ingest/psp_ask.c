@@ -24,11 +24,17 @@ static enum pay_status read_about(struct pay_psp_worker *worker, const struct pa
     if (work->job.about_job_id.ptr == NULL) {
         return PAY_OK;
     }
-    const enum pay_status status = pay_psp_store(worker, err);
+    enum pay_status status = pay_psp_store(worker, err);
     const struct pay_bytes any = {NULL, 0}; /* Which bytes the job had does not matter here. */
-    return status == PAY_OK ? pay_store_gate_read(worker->store, work->job.about_job_id, any,
-                                                  worker->arena, state, err)
-                            : status;
+    const int64_t began_us = pay_clock_mono_us();
+    if (status == PAY_OK) {
+        status = pay_store_gate_read(worker->store, work->job.about_job_id, any, worker->arena,
+                                     state, err);
+    }
+    if (status == PAY_OK && state->found) {
+        pay_psp_clock_learn(pay_psp_queue_clock(worker->queue), state->now_us, began_us);
+    }
+    return status;
 }
 
 static enum pay_status conclude(struct pay_psp_worker *worker, const struct pay_psp_work *work,
@@ -101,21 +107,25 @@ static enum pay_status replay(struct pay_psp_worker *worker, struct pay_psp_work
 {
     struct pay_psp_request request = {.method = NULL};
     struct pay_psp_call call = {.query_by = PAY_QUERY_BY_IDEMPOTENT_REPLAY};
+    struct pay_store_gate_send send = {.send_no = 0};
     *ret_done = false;
     if (open_request(worker, work, state, &request, err) != PAY_OK) {
         pay_log(PAY_LOG_WARN, "replay_impossible", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_ERR(err));
         return PAY_OK;
     }
-    /* A frozen replay must not leave after a not-found was believed: that waits for the last pass
-     * of the gate and a call's budget. */
-    call.not_after_us = pay_clock_wall_us() + work->account->traits.call_budget_us;
+    const int64_t began_us = pay_clock_mono_us();
     enum pay_status status =
-        pay_store_gate_replay(worker->store, work->job.about_job_id, &call.send_no, err);
-    if (status != PAY_OK || call.send_no == 0) {
+        pay_store_gate_replay(worker->store, work->job.about_job_id, &send, err);
+    if (status != PAY_OK || send.send_no == 0) {
         return status == PAY_UNKNOWN ? PAY_RETRY : status; /* Counted as a send; asked again. */
     }
     *ret_done = true;
+    pay_psp_clock_learn(pay_psp_queue_clock(worker->queue), send.now_us, began_us);
+    /* A frozen replay must not leave after a not-found was believed: that waits for the last pass
+     * of the gate and a call's budget. */
+    call.not_after_us = send.now_us + work->account->traits.call_budget_us;
+    call.send_no = send.send_no;
     pay_psp_send(worker, work, &request, PAY_HTTP_MONEY, &call);
     const struct pay_psp_request_job view = money_view(work);
     const bool lost = call.result.delivery != PAY_HTTP_ANSWERED;
@@ -127,6 +137,19 @@ static enum pay_status replay(struct pay_psp_worker *worker, struct pay_psp_work
     return status;
 }
 
+/* A machine whose own clock is wrong asks too late rather than never. */
+static bool is_late(struct pay_psp_worker *worker, const struct pay_psp_work *work)
+{
+    struct pay_psp_clock *clock = pay_psp_queue_clock(worker->queue);
+    return pay_psp_clock_known(clock) && work->job.not_after_us < pay_psp_clock_latest_us(clock);
+}
+
+static enum pay_status drop(struct pay_psp_worker *worker, const struct pay_psp_work *work)
+{
+    pay_psp_job_count(worker, work, "dropped");
+    return PAY_OK;
+}
+
 static enum pay_status ask(struct pay_psp_worker *worker, struct pay_psp_work *work,
                            struct pay_err *err)
 {
@@ -134,6 +157,9 @@ static enum pay_status ask(struct pay_psp_worker *worker, struct pay_psp_work *w
     enum pay_status status = read_about(worker, work, &state, err);
     if (status != PAY_OK) {
         return status;
+    }
+    if (is_late(worker, work)) {
+        return drop(worker, work);
     }
     work->request_job.may_replay = state.found && state.may_replay;
     enum pay_query_by how = work->account->adapter->choose_query(&work->request_job);
@@ -158,9 +184,8 @@ static enum pay_status ask(struct pay_psp_worker *worker, struct pay_psp_work *w
 enum pay_status pay_psp_ask(struct pay_psp_worker *worker, struct pay_psp_work *work,
                             struct pay_err *err)
 {
-    if (work->task->shed || work->job.not_after_us < pay_clock_wall_us()) {
-        pay_psp_job_count(worker, work, "dropped");
-        return PAY_OK;
+    if (work->task->shed || is_late(worker, work)) {
+        return drop(worker, work);
     }
     enum pay_status status = work->job.kind == PAY_JOB_CANCEL
                                  ? ask_by(worker, work, PAY_QUERY_BY_NONE, err)

@@ -73,8 +73,12 @@ static enum pay_status read_gate(struct pay_psp_worker *worker, const struct pay
         if (status != PAY_OK) {
             return status;
         }
+        const int64_t began_us = pay_clock_mono_us();
         status = pay_store_gate_read(worker->store, work->job.job_id, digest_of(gate),
                                      worker->arena, state, err);
+        if (status == PAY_OK && state->found) {
+            pay_psp_clock_learn(pay_psp_queue_clock(worker->queue), state->now_us, began_us);
+        }
         if (status != PAY_OK && !pay_psp_pause(worker)) {
             return PAY_FATAL; /* The process ends. */
         }
@@ -107,10 +111,17 @@ static enum gate_answer pass(struct pay_psp_worker *worker, const struct pay_psp
         }
         gate->send_no = 0;
         gate->request.me = pay_str_of(gate->token);
+        struct pay_store_gate_send send = {.send_no = 0};
+        const int64_t began_us = pay_clock_mono_us();
         const enum pay_status status = pay_store_gate_pass(
-            worker->store, work->job.job_id, digest_of(gate), &gate->request, &gate->send_no, err);
+            worker->store, work->job.job_id, digest_of(gate), &gate->request, &send, err);
+        if (status == PAY_OK && send.send_no > 0) {
+            pay_psp_clock_learn(pay_psp_queue_clock(worker->queue), send.now_us, began_us);
+            gate->send_no = send.send_no;
+            return GATE_PASSED;
+        }
         if (status == PAY_OK) {
-            return gate->send_no > 0 ? GATE_PASSED : GATE_REFUSED;
+            return GATE_REFUSED;
         }
         pay_log(PAY_LOG_WARN, "gate_answer_lost", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_ERR(err));
@@ -281,7 +292,8 @@ static bool pause_before_retry(struct pay_psp_worker *worker, const struct pay_p
     uint64_t random = 0;
     pay_mem_random(&random, sizeof random);
     const int64_t pause_ms = pay_backoff_ms(&backoff, (unsigned)gate->tries++, random);
-    if (pay_clock_wall_us() + pause_ms * 1000 >= work->job.not_after_us ||
+    struct pay_psp_clock *clock = pay_psp_queue_clock(worker->queue);
+    if (pay_psp_clock_latest_us(clock) + pause_ms * 1000 >= work->job.not_after_us ||
         !pay_psp_queue_may_retry(worker->queue, work->task)) {
         return false;
     }

@@ -53,6 +53,7 @@ struct pay_psp_queue {
     size_t tasks;
     size_t busy; /* Workers that may be in a call. */
     bool closed;
+    struct pay_psp_clock clock;
     struct pay_psp_task *running; /* For the check that one job runs once at a time. */
     struct partition partitions[PAY_PSP_PARTITIONS_MAX];
 };
@@ -70,7 +71,13 @@ struct pay_psp_queue *pay_psp_queue_new(const struct pay_psp_queue_options *opti
     (void)pthread_cond_init(&queue->changed, &attributes);
     (void)pthread_condattr_destroy(&attributes);
     queue->options = *options;
+    pay_psp_clock_init(&queue->clock);
     return queue;
+}
+
+struct pay_psp_clock *pay_psp_queue_clock(struct pay_psp_queue *queue)
+{
+    return &queue->clock;
 }
 
 void pay_psp_queue_close(struct pay_psp_queue *queue)
@@ -368,13 +375,16 @@ static struct pay_psp_task *unlink_task(struct pay_psp_lane *lane, struct pay_ps
 }
 
 /* Shed tasks, and money tasks under an open breaker, need no place: they end without a call. */
-static struct pay_psp_task *take_without_call(struct pay_psp_lane *lane, int64_t mono_us)
+static struct pay_psp_task *take_without_call(struct pay_psp_queue *queue,
+                                              struct pay_psp_lane *lane, int64_t mono_us)
 {
     const bool open = pay_breaker_state(&lane->breaker, mono_us) == PAY_BREAKER_OPEN;
-    const int64_t wall_us = pay_clock_wall_us();
+    /* Before it is known a query goes on to where it is learned. */
+    const int64_t now_us =
+        pay_psp_clock_known(&queue->clock) ? pay_psp_clock_latest_us(&queue->clock) : 0;
     for (struct pay_psp_task **at = &lane->first; *at != NULL; at = &(*at)->next) {
         struct pay_psp_task *task = *at;
-        const bool late_query = !task->is_money && task->not_after_us < wall_us;
+        const bool late_query = !task->is_money && task->not_after_us < now_us;
         if (task->shed || late_query || (open && task->is_money)) {
             task->shed = true;
             return unlink_task(lane, at);
@@ -395,10 +405,10 @@ static bool has_place(const struct pay_psp_queue *queue, const struct pay_psp_la
            queue->busy + workers / 4 < workers;
 }
 
-static struct pay_psp_task *take_from(const struct pay_psp_queue *queue, struct pay_psp_lane *lane,
+static struct pay_psp_task *take_from(struct pay_psp_queue *queue, struct pay_psp_lane *lane,
                                       int64_t mono_us, int64_t *wake_us)
 {
-    struct pay_psp_task *task = take_without_call(lane, mono_us);
+    struct pay_psp_task *task = take_without_call(queue, lane, mono_us);
     if (task != NULL || lane->first == NULL || !has_place(queue, lane)) {
         return task;
     }

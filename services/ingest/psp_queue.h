@@ -17,6 +17,7 @@
 #include "common/accounts/accounts.h"
 #include "common/contracts/psp_job.h"
 #include "common/io/kafka/kafka_headers.h"
+#include "services/ingest/psp_clock.h"
 #include "services/ingest/psp_limits.h"
 
 #define PAY_PSP_LANES_MAX 4096
@@ -38,7 +39,7 @@ struct pay_psp_task {
     struct pay_psp_place place;
     bool is_money;        /**< SUBMIT, CONFIRM, CAPTURE, REFUND: passes the gate. */
     bool shed;            /**< Its lane was full or its breaker is open: no call is made. */
-    int64_t not_after_us; /**< Wall clock. */
+    int64_t not_after_us; /**< By the database's clock. */
     char job_id[PAY_JOB_ID_SIZE];
     struct pay_bytes key; /**< The record as it came, behind the struct, for the dead letters. */
     struct pay_bytes value;
@@ -65,6 +66,8 @@ struct pay_psp_queue_options {
 };
 
 struct pay_psp_queue *pay_psp_queue_new(const struct pay_psp_queue_options *options);
+/** @return the database's clock as this role knows it, for all its workers; lives as long. */
+struct pay_psp_clock *pay_psp_queue_clock(struct pay_psp_queue *queue);
 /** @brief No more tasks are given out; workers that wait return. */
 void pay_psp_queue_close(struct pay_psp_queue *queue);
 /** Tasks that were not done are dropped: their offsets are not committed. Copes with NULL. */

@@ -130,18 +130,24 @@ static void not_sent(struct pay_psp_call *call, const struct pay_err *err)
     (void)pay_str_copy(call->result.text, sizeof call->result.text, pay_str_of(err->text));
 }
 
-static int64_t not_after(const struct pay_psp_work *work, const struct pay_psp_call *call)
+/* On the monotonic clock, by which a process that was frozen sees how long. */
+static int64_t not_after_mono(struct pay_psp_worker *worker, const struct pay_psp_work *work,
+                              const struct pay_psp_call *call)
 {
     const bool earlier = call->not_after_us != 0 && call->not_after_us < work->job.not_after_us;
-    return earlier ? call->not_after_us : work->job.not_after_us;
+    const int64_t not_after_us = earlier ? call->not_after_us : work->job.not_after_us;
+    const int64_t left_us =
+        not_after_us - pay_psp_clock_latest_us(pay_psp_queue_clock(worker->queue));
+    const int64_t mono_us = pay_clock_mono_us() + left_us;
+    return mono_us > 0 ? mono_us : 1; /* 0 would be no limit. */
 }
 
 static void note(struct pay_psp_worker *worker, const struct pay_psp_work *work,
-                 const struct pay_psp_call *call)
+                 const struct pay_psp_call *call, int64_t not_after_mono)
 {
     const bool answered = call->result.delivery == PAY_HTTP_ANSWERED && call->result.status < 500;
     const bool too_late = call->result.delivery == PAY_HTTP_NOT_SENT &&
-                          pay_clock_wall_us() >= not_after(work, call); /* Nobody's illness. */
+                          pay_clock_mono_us() >= not_after_mono; /* Nobody's illness. */
     if (!too_late) {
         pay_psp_queue_note(worker->queue, work->task, answered);
     }
@@ -178,14 +184,14 @@ void pay_psp_send(struct pay_psp_worker *worker, const struct pay_psp_work *work
         .body = request->body,
         .connect_timeout_ms = work->account->connect_timeout_ms,
         .total_timeout_ms = work->account->total_timeout_ms,
-        .not_after_us = not_after(work, call),
+        .not_after_mono_us = not_after_mono(worker, work, call),
     };
-    call->asked_at_us = pay_clock_wall_us();
+    call->asked_at_us = pay_psp_clock_earliest_us(pay_psp_queue_clock(worker->queue));
     pay_http_client_call(worker->http, &http, &call->result);
     if (call->result.delivery == PAY_HTTP_NOT_SENT) {
         call->asked_at_us = 0;
     }
-    note(worker, work, call);
+    note(worker, work, call, http.not_after_mono_us);
 }
 
 /* ---- one task ---- */

@@ -46,8 +46,8 @@ struct pay_psp_call {
     enum pay_query_by query_by;
     bool only_send;
     bool said_no;         /**< Set by reading: a definite no is among what it means. */
-    int64_t not_after_us; /**< Earlier than the job's; 0: the job's. */
-    int64_t asked_at_us;
+    int64_t not_after_us; /**< By the database's clock; earlier than the job's; 0: the job's. */
+    int64_t asked_at_us;  /**< By the database's clock, or a little before. */
     struct pay_http_result result;
 };
 

@@ -199,7 +199,8 @@ static int before_send(void *ctx, char *remote_ip, char *local_ip, int remote_po
         transfer->refusal = "a second send was refused";
         return CURL_PREREQFUNC_ABORT;
     }
-    if (transfer->call->not_after_us != 0 && pay_clock_wall_us() > transfer->call->not_after_us) {
+    if (transfer->call->not_after_mono_us != 0 &&
+        pay_clock_mono_us() > transfer->call->not_after_mono_us) {
         transfer->refusal = "too late: not_after passed before the first byte";
         return CURL_PREREQFUNC_ABORT;
     }
@@ -380,7 +381,7 @@ static const char *check_call(const struct pay_http_client *client,
         strchr(call->url, ' ') != NULL) {
         return "the URL or the method is malformed";
     }
-    if (call->not_after_us != 0 && pay_clock_wall_us() > call->not_after_us) {
+    if (call->not_after_mono_us != 0 && pay_clock_mono_us() > call->not_after_mono_us) {
         return "too late: not_after has passed";
     }
     return check_url(client, call->url);

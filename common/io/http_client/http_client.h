@@ -59,7 +59,7 @@ struct pay_http_call {
     struct pay_bytes body;       /**< Absent: none. */
     unsigned connect_timeout_ms; /**< DNS, TCP and TLS; 0: 3 s. */
     unsigned total_timeout_ms;   /**< Everything; 0: 10 s. */
-    int64_t not_after_us;        /**< Wall clock; no first byte leaves after it. 0: no limit. */
+    int64_t not_after_mono_us; /**< Monotonic clock; no first byte leaves after it. 0: no limit. */
 };
 
 struct pay_http_result {

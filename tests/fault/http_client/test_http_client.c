@@ -164,23 +164,23 @@ static void call(const struct row *row, enum what what, unsigned port,
 
     (void)snprintf(url, sizeof url, "%s:%u/v1",
                    row->certificate == NULL ? "http://127.0.0.1" : "https://localhost", port);
-    pay_http_client_call(fix.client,
-                         &(struct pay_http_call){
-                             .kind = what == MONEY_POST ? PAY_HTTP_MONEY : PAY_HTTP_QUERY,
-                             .method = what == QUERY_GET ? "GET" : "POST",
-                             .url = url,
-                             .headers = &header,
-                             .header_count = 1,
-                             .body = what == QUERY_GET ? (struct pay_bytes){NULL, 0}
-                                     : row->is_big     ? (struct pay_bytes){big, sizeof big}
-                                                   : (struct pay_bytes){(const uint8_t *)"a=1", 3},
-                             .connect_timeout_ms = CONNECT_MS,
-                             .total_timeout_ms = TOTAL_MS,
-                             .not_after_us = row->not_after_ms == 0
-                                                 ? 0
-                                                 : pay_clock_wall_us() + row->not_after_ms * 1000,
-                         },
-                         ret_result);
+    pay_http_client_call(
+        fix.client,
+        &(struct pay_http_call){
+            .kind = what == MONEY_POST ? PAY_HTTP_MONEY : PAY_HTTP_QUERY,
+            .method = what == QUERY_GET ? "GET" : "POST",
+            .url = url,
+            .headers = &header,
+            .header_count = 1,
+            .body = what == QUERY_GET ? (struct pay_bytes){NULL, 0}
+                    : row->is_big     ? (struct pay_bytes){big, sizeof big}
+                                      : (struct pay_bytes){(const uint8_t *)"a=1", 3},
+            .connect_timeout_ms = CONNECT_MS,
+            .total_timeout_ms = TOTAL_MS,
+            .not_after_mono_us =
+                row->not_after_ms == 0 ? 0 : pay_clock_mono_us() + row->not_after_ms * 1000,
+        },
+        ret_result);
 }
 
 static void check(const struct row *row, enum what what)

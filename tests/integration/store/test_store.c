@@ -285,9 +285,10 @@ static void history_stays_even_for_its_owner(void **state)
 static int pass_with(struct world *world, struct pay_bytes of,
                      const struct pay_store_gate_request *request)
 {
-    int send_no = -1;
-    must(world, pay_store_gate_pass(world->b, PAY_STR(JOB), of, request, &send_no, &world->err));
-    return send_no;
+    struct pay_store_gate_send send = {.send_no = -1};
+    must(world, pay_store_gate_pass(world->b, PAY_STR(JOB), of, request, &send, &world->err));
+    assert_true(send.send_no == 0 || llabs(send.now_us - pay_clock_wall_us()) < 60000000);
+    return send.send_no;
 }
 
 static int pass(struct world *world, struct pay_bytes of)
@@ -367,9 +368,10 @@ static void a_finished_send_is_never_freed_or_finished_again(void **state)
 
 static int replay(struct world *world)
 {
-    int send_no = -1;
-    must(world, pay_store_gate_replay(world->b, PAY_STR(JOB), &send_no, &world->err));
-    return send_no;
+    struct pay_store_gate_send send = {.send_no = -1};
+    must(world, pay_store_gate_replay(world->b, PAY_STR(JOB), &send, &world->err));
+    assert_true(send.send_no == 0 || llabs(send.now_us - pay_clock_wall_us()) < 60000000);
+    return send.send_no;
 }
 
 /* Passed anew with a request, as after a send that certainly did not leave. */

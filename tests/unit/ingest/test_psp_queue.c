@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "services/ingest/psp_queue.h"
 
 #define NEVER_US INT64_C(4000000000000000)
@@ -247,19 +248,30 @@ static void retries_have_a_budget(void **state)
     pay_psp_queue_done(queue, a, false);
 }
 
-static void a_late_query_is_dropped_without_a_call(void **state)
+static bool is_shed(struct pay_psp_queue *queue, const char *id, int64_t not_after_us)
 {
-    struct pay_psp_queue *queue = *state;
     struct pay_err err = {.status = PAY_OK};
-    const struct pay_psp_job job = {.job_id = PAY_STR("Q"),
+    const struct pay_psp_job job = {.job_id = pay_str_of(id),
                                     .kind = PAY_JOB_QUERY,
                                     .method = PAY_STR("card"),
-                                    .not_after_us = 1};
+                                    .not_after_us = not_after_us};
     const struct pay_psp_record record = {.place = {0, 0}};
     assert_int_equal(pay_psp_queue_push(queue, &acme, &job, &record, &err), PAY_OK);
     struct pay_psp_task *task = pay_psp_queue_take(queue);
-    assert_true(task->shed);
+    const bool shed = task->shed;
     pay_psp_queue_done(queue, task, false);
+    return shed;
+}
+
+/* Late is what the database's clock says: this machine's may be wrong by any amount. */
+static void a_late_query_is_dropped_without_a_call(void **state)
+{
+    struct pay_psp_queue *queue = *state;
+    const int64_t database_us = INT64_C(1000000000);
+    assert_false(is_shed(queue, "A", 1)); /* Nobody knows yet. */
+    pay_psp_clock_learn(pay_psp_queue_clock(queue), database_us, pay_clock_mono_us());
+    assert_true(is_shed(queue, "B", database_us - 1));
+    assert_false(is_shed(queue, "C", database_us + 60000000));
 }
 
 static void the_whole_is_bounded(void **state)
