@@ -10,6 +10,12 @@ target_compile_options(pay_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wc
   $<$<C_COMPILER_ID:GNU>:-Wduplicated-cond;-Wlogical-op;-Wimplicit-fallthrough=5>
   $<$<CONFIG:RelWithDebInfo>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>)
 target_link_options(pay_flags INTERFACE -pie -Wl,-z,relro,-z,now)
+if(PAY_FUZZ)
+  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "PAY_FUZZ needs clang: CC=clang cmake --preset fuzz")
+  endif()
+  target_compile_options(pay_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 if(PAY_SANITIZE)
   target_compile_options(pay_flags INTERFACE -fsanitize=${PAY_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(pay_flags INTERFACE -fsanitize=${PAY_SANITIZE})
