@@ -13,42 +13,57 @@
 #define CHANGE(member_) offsetof(struct pay_store_event_change, member_)
 #define COUNT(array_) (sizeof(array_) / sizeof((array_)[0]))
 
-/* Counts a repeat up and locks its row, so that two transactions never decide it at once. */
-#define COUNT_SEEN                                                                        \
-    "UPDATE payfact.channel_event AS e SET delivery_count = e.delivery_count + i.copies," \
-    " last_seen_at = now() FROM input AS i JOIN payfact.inbox_key AS k ON k.key = i.key"  \
-    " WHERE e.received_month = k.received_month AND e.id = k.channel_event_id"            \
-    " RETURNING i.n - 1 AS n, false AS is_new, e.id AS id, e.received_month AS month,"    \
-    " e.status::text AS status, e.first_seen_at AS first_seen_at"
-
 /* The month is the database's clock: no gateway's clock can name a month without partition. */
-static const struct pay_pg_stmt insert_inbox = {
-    .name = "inbox_insert",
-    .sql = "WITH input AS MATERIALIZED ("
-           "SELECT u.*, nextval('payfact.channel_event_id_seq') AS id,"
-           " date_trunc('month', now() AT TIME ZONE 'UTC')::date AS month"
-           " FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],"
-           " $7::text[], $8::text[], $9::text[], $10::bytea[], $11::text[], $12::bytea[],"
-           " $13::bytea[], $14::text[], $15::text[], $16::timestamptz[], $17::timestamptz[],"
-           " $18::text[], $19::int4[]) WITH ORDINALITY AS u(key, psp, psp_account, transport_key,"
-           " input_id, kind, source, payment_id, business_key, body, key_id, sha256, normalized,"
-           " verification, status, occurred_at, received_at, trace_id, copies, n)),"
-           " fresh AS (INSERT INTO payfact.inbox_key (key, received_month, channel_event_id)"
-           " SELECT key, month, id FROM input ORDER BY key ON CONFLICT DO NOTHING RETURNING key),"
-           " kept AS (INSERT INTO payfact.channel_event (id, received_month, psp, psp_account,"
+#define MONTH "date_trunc('month', now() AT TIME ZONE 'UTC')::date"
+
+static const struct pay_pg_stmt insert_keys = {
+    .name = "inbox_keys",
+    .sql = "INSERT INTO payfact.inbox_key (key, received_month, channel_event_id)"
+           " SELECT u.key, " MONTH ", nextval('payfact.channel_event_id_seq')"
+           " FROM unnest($1::bytea[]) AS u(key) ORDER BY u.key ON CONFLICT DO NOTHING"
+           " RETURNING key, channel_event_id, received_month, now()",
+};
+
+static const struct pay_column key_columns[] = {
+    {PAY_COLUMN_BYTES, ROW(key), NULL},
+};
+
+/* Counts a repeat up and locks its row, so that two transactions never decide it at once. */
+static const struct pay_pg_stmt count_seen = {
+    .name = "inbox_seen",
+    .sql = "UPDATE payfact.channel_event AS e SET delivery_count = e.delivery_count + k.copies,"
+           " last_seen_at = now() FROM (SELECT u.n, u.copies, k.received_month, k.channel_event_id"
+           " FROM unnest($1::bytea[], $2::int4[]) WITH ORDINALITY AS u(key, copies, n)"
+           " CROSS JOIN LATERAL (SELECT * FROM payfact.inbox_key WHERE key = u.key LIMIT 1) AS k"
+           ") AS k WHERE e.received_month = k.received_month AND e.id = k.channel_event_id"
+           " RETURNING k.n - 1, e.id, e.received_month, e.status::text, e.first_seen_at",
+};
+
+static const struct pay_column seen_columns[] = {
+    {PAY_COLUMN_BYTES, ROW(key), NULL},
+    {PAY_COLUMN_INT4, ROW(copies), NULL},
+};
+
+static const struct pay_pg_stmt insert_events = {
+    .name = "inbox_events",
+    .sql = "INSERT INTO payfact.channel_event (id, received_month, psp, psp_account,"
            " transport_key, input_id, kind, source, payment_id, business_key, body, key_id, sha256,"
            " normalized, verification, status, delivery_count, occurred_at, received_at,"
            " first_seen_at, last_seen_at, trace_id)"
            " SELECT id, month, psp, psp_account, transport_key, input_id, kind, source, payment_id,"
            " business_key, body, key_id, sha256, normalized, verification, status, copies,"
-           " occurred_at, received_at, now(), now(), trace_id FROM input JOIN fresh USING (key)),"
-           " seen AS (" COUNT_SEEN ")"
-           " SELECT n - 1, true, id, month, status, now() FROM input JOIN fresh USING (key)"
-           " UNION ALL SELECT n, is_new, id, month, status, first_seen_at FROM seen",
+           " occurred_at, received_at, now(), now(), trace_id"
+           " FROM unnest($1::int8[], $2::date[], $3::text[], $4::text[], $5::text[], $6::text[],"
+           " $7::text[], $8::text[], $9::text[], $10::text[], $11::bytea[], $12::text[],"
+           " $13::bytea[], $14::bytea[], $15::text[], $16::text[], $17::timestamptz[],"
+           " $18::timestamptz[], $19::text[], $20::int4[]) AS u(id, month, psp, psp_account,"
+           " transport_key, input_id, kind, source, payment_id, business_key, body, key_id, sha256,"
+           " normalized, verification, status, occurred_at, received_at, trace_id, copies)",
 };
 
-static const struct pay_column insert_columns[] = {
-    {PAY_COLUMN_BYTES, ROW(key), NULL},
+static const struct pay_column event_columns[] = {
+    {PAY_COLUMN_INT8, ROW(id), NULL},
+    {PAY_COLUMN_DATE, ROW(month_days), NULL},
     {PAY_COLUMN_STR, ROW(psp), NULL},
     {PAY_COLUMN_STR, ROW(psp_account), NULL},
     {PAY_COLUMN_STR, ROW(transport_key), NULL},
@@ -66,17 +81,6 @@ static const struct pay_column insert_columns[] = {
     {PAY_COLUMN_TIME, ROW(occurred_at_us), NULL},
     {PAY_COLUMN_TIME, ROW(received_at_us), NULL},
     {PAY_COLUMN_STR, ROW(trace_id), NULL},
-    {PAY_COLUMN_INT4, ROW(copies), NULL},
-};
-
-static const struct pay_pg_stmt count_seen = {
-    .name = "inbox_again",
-    .sql = "WITH input AS (SELECT * FROM unnest($1::bytea[], $2::int4[]) WITH ORDINALITY"
-           " AS u(key, copies, n)) " COUNT_SEEN,
-};
-
-static const struct pay_column seen_columns[] = {
-    {PAY_COLUMN_BYTES, ROW(key), NULL},
     {PAY_COLUMN_INT4, ROW(copies), NULL},
 };
 
@@ -132,22 +136,13 @@ enum pay_status pay_store_inbox_add(struct pay_store *store,
     if (count == 0) {
         return PAY_OK;
     }
-    pay_store_add_columns(store, COLUMNS(insert_columns), (const void *const *)rows, count);
-    return pay_store_queue(store, &insert_inbox, PAY_STORE_ANY_COUNT, err);
+    pay_store_add_columns(store, COLUMNS(key_columns), (const void *const *)rows, count);
+    return pay_store_queue(store, &insert_keys, PAY_STORE_ANY_COUNT, err);
 }
 
-static void read_answers(const struct pay_pg_result *result,
-                         struct pay_store_inbox_row *const *rows)
+static bool same_key(struct pay_bytes a, struct pay_bytes b)
 {
-    for (size_t i = 0; i < pay_pg_rows(result); i++) {
-        struct pay_store_inbox_row *row = rows[pay_pg_int(result, i, 0)];
-        row->is_known = true;
-        row->is_new = pay_pg_bool(result, i, 1);
-        row->id = pay_pg_int(result, i, 2);
-        row->month_days = pay_pg_date(result, i, 3);
-        row->stored = parse_status(pay_pg_text(result, i, 4));
-        row->first_seen_at_us = pay_pg_timestamptz(result, i, 5);
-    }
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
 }
 
 size_t pay_store_inbox_read(struct pay_store *store, size_t index,
@@ -156,25 +151,47 @@ size_t pay_store_inbox_read(struct pay_store *store, size_t index,
     if (count == 0) {
         return 0;
     }
-    read_answers(pay_store_result(store, index), rows);
-    size_t unknown = 0;
-    for (size_t i = 0; i < count; i++) {
-        unknown += rows[i]->is_known ? 0 : 1;
+    const struct pay_pg_result *result = pay_store_result(store, index);
+    size_t at = 0;
+    for (size_t i = 0; i < pay_pg_rows(result); i++) { /* Both in the order of their keys. */
+        while (at < count && !same_key(rows[at]->key, pay_pg_bytea(result, i, 0))) {
+            at++;
+        }
+        PAY_ASSERT(at < count);
+        struct pay_store_inbox_row *row = rows[at++];
+        row->is_known = row->is_new = true;
+        row->id = pay_pg_int(result, i, 1);
+        row->month_days = pay_pg_date(result, i, 2);
+        row->first_seen_at_us = pay_pg_timestamptz(result, i, 3);
     }
-    return unknown;
+    return count - pay_pg_rows(result);
 }
 
-enum pay_status pay_store_inbox_again(struct pay_store *store,
-                                      struct pay_store_inbox_row *const *rows, size_t count,
-                                      struct pay_err *err)
+enum pay_status pay_store_inbox_seen(struct pay_store *store,
+                                     struct pay_store_inbox_row *const *rows, size_t count,
+                                     struct pay_err *err)
 {
     pay_store_add_columns(store, COLUMNS(seen_columns), (const void *const *)rows, count);
     enum pay_status status = pay_store_exec(store, &count_seen, err);
-    if (status == PAY_OK) {
-        read_answers(pay_store_result(store, 0), rows);
+    const struct pay_pg_result *result = status == PAY_OK ? pay_store_result(store, 0) : NULL;
+    for (size_t i = 0; status == PAY_OK && i < pay_pg_rows(result); i++) {
+        struct pay_store_inbox_row *row = rows[pay_pg_int(result, i, 0)];
+        row->is_known = true;
+        row->id = pay_pg_int(result, i, 1);
+        row->month_days = pay_pg_date(result, i, 2);
+        row->stored = parse_status(pay_pg_text(result, i, 3));
+        row->first_seen_at_us = pay_pg_timestamptz(result, i, 4);
     }
     pay_store_results_free(store);
     return status;
+}
+
+enum pay_status pay_store_event_add(struct pay_store *store,
+                                    const struct pay_store_inbox_row *const *rows, size_t count,
+                                    struct pay_err *err)
+{
+    return pay_store_queue_rows(store, &insert_events, COLUMNS(event_columns),
+                                (const void *const *)rows, count, err);
 }
 
 enum pay_status pay_store_stored_find(struct pay_store *store,

@@ -41,7 +41,7 @@ struct pay_store_inbox_row {
     int copies; /**< Deliveries in this batch, from 1. */
 
     /* Answers. */
-    bool is_known; /**< Neither new nor seen yet: ask again. */
+    bool is_known; /**< New, or seen by pay_store_inbox_seen(). */
     bool is_new;
     enum pay_store_event_status stored; /**< Of a seen one. */
     int64_t id;
@@ -50,20 +50,28 @@ struct pay_store_inbox_row {
 };
 
 /**
- * @brief Queue the insert of a batch; one statement. pay_store_inbox_read() after the run.
- * A seen row counts its deliveries up and stays locked until the end of the transaction.
+ * @brief Queue the insert of a batch's keys; one statement. pay_store_inbox_read() after the run.
+ * The event of a new key is written with the batch's decisions: pay_store_event_add().
  */
 PAY_MUST_CHECK enum pay_status pay_store_inbox_add(struct pay_store *store,
                                                    struct pay_store_inbox_row *const *rows,
                                                    size_t count, size_t *ret_index,
                                                    struct pay_err *err);
-/** @return rows that were answered neither as new nor as seen: pay_store_inbox_again(). */
+/** @return rows that are not new: pay_store_inbox_seen(). */
 size_t pay_store_inbox_read(struct pay_store *store, size_t index,
                             struct pay_store_inbox_row *const *rows, size_t count);
-/** @brief Ask for rows that another transaction inserted meanwhile; runs at once. */
-PAY_MUST_CHECK enum pay_status pay_store_inbox_again(struct pay_store *store,
-                                                     struct pay_store_inbox_row *const *rows,
-                                                     size_t count, struct pay_err *err);
+/**
+ * @brief Ask for rows that another transaction inserted; runs at once. Each counts its deliveries
+ * up and stays locked until the end of the transaction. One that is still not known: its
+ * transaction was rolled back meanwhile.
+ */
+PAY_MUST_CHECK enum pay_status pay_store_inbox_seen(struct pay_store *store,
+                                                    struct pay_store_inbox_row *const *rows,
+                                                    size_t count, struct pay_err *err);
+/** @brief Queue the events of new keys; only rows with is_new. */
+PAY_MUST_CHECK enum pay_status pay_store_event_add(struct pay_store *store,
+                                                   const struct pay_store_inbox_row *const *rows,
+                                                   size_t count, struct pay_err *err);
 
 /** A stored event, to be decided again. */
 struct pay_store_stored_event {

@@ -61,7 +61,10 @@ enum pay_status pay_store_connect(struct pay_store *store, struct pay_err *err)
 enum pay_status pay_store_prefer_indexes(struct pay_store *store, struct pay_err *err)
 {
     return pay_pg_script(
-        store->pg, "SET enable_seqscan = off; SET enable_mergejoin = off; SET jit = off", err);
+        store->pg,
+        "SET enable_seqscan = off; SET enable_mergejoin = off; SET enable_hashjoin = off;"
+        " SET jit = off",
+        err);
 }
 
 bool pay_store_usable(const struct pay_store *store)

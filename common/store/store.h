@@ -34,7 +34,7 @@ PAY_MUST_CHECK enum pay_status pay_store_connect(struct pay_store *store, struct
 bool pay_store_usable(const struct pay_store *store);
 /**
  * @brief Plan by index only: every statement of a batch names its rows by key, and a plan that was
- * made while a table was small must not scan it when it has grown.
+ * made while a table was small must not scan it when it has grown (a hash join reads all of it).
  */
 PAY_MUST_CHECK enum pay_status pay_store_prefer_indexes(struct pay_store *store,
                                                         struct pay_err *err);

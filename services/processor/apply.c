@@ -253,8 +253,8 @@ static enum pay_status collect(struct pay_try *turn, struct pay_err *err)
     return fits ? PAY_OK : full(err);
 }
 
-/* A key that is neither new nor seen was inserted by another transaction meanwhile. */
-static enum pay_status ask_again(struct pay_try *turn, struct pay_err *err)
+/* A key that is not new was inserted by another transaction, long ago or just now. */
+static enum pay_status ask_seen(struct pay_try *turn, struct pay_err *err)
 {
     struct pay_list missing = {NULL, 0, 0};
     for (size_t i = 0; i < turn->inbox.count; i++) {
@@ -263,7 +263,7 @@ static enum pay_status ask_again(struct pay_try *turn, struct pay_err *err)
             return full(err);
         }
     }
-    enum pay_status status = pay_store_inbox_again(
+    enum pay_status status = pay_store_inbox_seen(
         turn->worker->store, (struct pay_store_inbox_row *const *)missing.items, missing.count,
         err);
     for (size_t i = 0; i < missing.count && status == PAY_OK; i++) {
@@ -324,7 +324,7 @@ static enum pay_status first_round(struct pay_try *turn, struct pay_err *err)
     pay_store_stored_found(worker->store, at_stored, worker->scratch, stored, turn->stored.count);
     pay_store_command_found(worker->store, at_command, worker->scratch, commands,
                             turn->commands.count);
-    return missing == 0 ? PAY_OK : ask_again(turn, err);
+    return missing == 0 ? PAY_OK : ask_seen(turn, err);
 }
 
 /* ---- what is left to decide ---- */

@@ -124,9 +124,9 @@ enum pay_status pay_write_lock(struct pay_try *turn, struct pay_list *units,
 
 /* Rows of one table each, over all payments that won. */
 struct rest {
-    struct pay_list new_attempts, attempts, amounts, routes, renewals, references, gates, new_cases,
-        cases, loose_cases, history, set_deadlines, clear_deadlines, commands, audits, redirects,
-        events, pauses, withheld, revived, closed_cases, outbox;
+    struct pay_list arrived, new_attempts, attempts, amounts, routes, renewals, references, gates,
+        new_cases, cases, loose_cases, history, set_deadlines, clear_deadlines, commands, audits,
+        redirects, events, pauses, withheld, revived, closed_cases, outbox;
 };
 
 static bool add_all(struct pay_arena *arena, struct pay_list *to, const struct pay_list *from)
@@ -343,7 +343,8 @@ static enum pay_status queue_payment(struct pay_store *store, struct rest *rest,
 
 static enum pay_status queue_about(struct pay_store *store, struct rest *rest, struct pay_err *err)
 {
-    enum pay_status s = pay_store_history_add(store, ROWS(pay_store_history_row, rest->history));
+    enum pay_status s = pay_store_event_add(store, ROWS(pay_store_inbox_row, rest->arrived));
+    s = s != PAY_OK ? s : pay_store_history_add(store, ROWS(pay_store_history_row, rest->history));
     s = s != PAY_OK ? s : pay_store_case_add(store, ROWS(pay_store_case_row, rest->new_cases));
     s = s != PAY_OK ? s : pay_store_case_update(store, ROWS(pay_store_case_row, rest->cases));
     s = s != PAY_OK ? s
@@ -372,11 +373,22 @@ static enum pay_status queue_about(struct pay_store *store, struct rest *rest, s
     return s != PAY_OK ? s : pay_store_outbox_add(store, ROWS(pay_store_outbox_row, rest->outbox));
 }
 
+/* The evidence of every new key, whatever was decided about it. */
+static bool add_arrived(const struct pay_try *turn, struct rest *rest)
+{
+    bool fits = true;
+    for (size_t i = 0; i < turn->inbox.count && fits; i++) {
+        struct pay_store_inbox_row *row = turn->inbox.items[i];
+        fits = !row->is_new || pay_list_add(turn->worker->scratch, &rest->arrived, row);
+    }
+    return fits;
+}
+
 enum pay_status pay_write_rest(struct pay_try *turn, struct pay_err *err)
 {
     struct pay_arena *arena = turn->worker->scratch;
     struct rest rest = {.history = {NULL, 0, 0}};
-    bool fits = add_rest(arena, turn->loose, &rest);
+    bool fits = add_arrived(turn, &rest) && add_rest(arena, turn->loose, &rest);
     for (size_t i = 0; i < turn->units.count && fits; i++) {
         struct pay_unit *unit = turn->units.items[i];
         PAY_ASSERT(unit->won);

@@ -571,8 +571,7 @@ static void *insert_second(void *arg)
     size_t missing = 0;
     second->status = insert_inbox(second->world->b, second->row, &missing, &second->err);
     if (second->status == PAY_OK && missing == 1) {
-        second->status = pay_store_inbox_again(second->world->b, rows, 1, &second->err);
-        second->row->is_new = false;
+        second->status = pay_store_inbox_seen(second->world->b, rows, 1, &second->err);
     }
     if (second->status == PAY_OK) {
         second->status = pay_store_commit(second->world->b, &second->err);
@@ -588,8 +587,11 @@ static void two_deliveries_at_once_are_one_event(void **state)
     struct pay_store_inbox_row other = inbox_row(key);
     struct second second = {.world = world, .row = &other};
     size_t missing = 0;
+    const struct pay_store_inbox_row *const rows[] = {&first};
     must(world, insert_inbox(world->a, &first, &missing, &world->err));
     assert_true(missing == 0 && first.is_new);
+    must(world, pay_store_event_add(world->a, rows, 1, &world->err));
+    must(world, pay_store_flush(world->a, &world->err));
     assert_int_equal(pthread_create(&second.thread, NULL, insert_second, &second), 0);
     wait_blocked(world);
     must(world, pay_store_commit(world->a, &world->err));
@@ -600,6 +602,77 @@ static void two_deliveries_at_once_are_one_event(void **state)
     assert_int_equal(
         pay_testdb_number(&world->db, "SELECT delivery_count FROM payfact.channel_event"), 2);
     assert_int_equal(pay_testdb_number(&world->db, "SELECT count(*) FROM payfact.inbox_key"), 1);
+}
+
+#define BATCH 200
+
+/* Deliveries of events first .. first + BATCH - 1; half of a batch was there before. */
+static void deliver(struct world *world, int first)
+{
+    static uint8_t keys[BATCH][16];
+    struct pay_store_inbox_row rows[BATCH];
+    struct pay_store_inbox_row *pointers[BATCH];
+    struct pay_store_inbox_row *fresh[BATCH], *seen[BATCH];
+    size_t index = 0, fresh_count = 0, seen_count = 0;
+    for (int i = 0; i < BATCH; i++) {
+        keys[i][14] = (uint8_t)((first + i) >> 8);
+        keys[i][15] = (uint8_t)(first + i);
+        rows[i] = inbox_row(keys[i]);
+        pointers[i] = &rows[i];
+    }
+    must(world, pay_store_begin(world->a, &world->err));
+    must(world, pay_store_inbox_add(world->a, pointers, BATCH, &index, &world->err));
+    must(world, pay_store_run(world->a, &world->err));
+    (void)pay_store_inbox_read(world->a, index, pointers, BATCH);
+    for (int i = 0; i < BATCH; i++) {
+        if (rows[i].is_new) {
+            fresh[fresh_count++] = &rows[i];
+        } else {
+            seen[seen_count++] = &rows[i];
+        }
+    }
+    if (seen_count > 0) {
+        must(world, pay_store_inbox_seen(world->a, seen, seen_count, &world->err));
+    }
+    must(world, pay_store_event_add(world->a, (const struct pay_store_inbox_row *const *)fresh,
+                                    fresh_count, &world->err));
+    must(world, pay_store_flush(world->a, &world->err));
+    must(world, pay_store_commit(world->a, &world->err));
+    assert_true(first == 0 || seen_count == BATCH / 2);
+}
+
+/* The inbox is kept for ever: a plan may not read it whole, whatever it looked like when the plan
+ * was made. The first month is empty and never analysed; so is each next one. */
+static void the_inbox_costs_the_same_however_much_it_holds(void **state)
+{
+    struct world *world = *state;
+    must(world, pay_store_prefer_indexes(world->a, &world->err));
+    for (int turn = 0; turn < 8; turn++) { /* from the sixth on the plans are the server's own */
+        deliver(world, turn * BATCH / 2);
+    }
+    pay_testdb_run(&world->db,
+                   "SET search_path = payfact; SET session_replication_role = replica;"
+                   "INSERT INTO inbox_key SELECT substr(sha256(int8send(s)), 1, 16),"
+                   " date_trunc('month', now() AT TIME ZONE 'UTC')::date, 100000 + s"
+                   " FROM generate_series(1, 20000) AS s;"
+                   "INSERT INTO channel_event SELECT (jsonb_populate_record(NULL::channel_event,"
+                   " to_jsonb(e) || jsonb_build_object('id', 100000 + s))).*"
+                   " FROM generate_series(1, 20000) AS s,"
+                   " (SELECT * FROM channel_event LIMIT 1) AS e;"
+                   "RESET session_replication_role; SELECT pg_stat_force_next_flush()");
+    static const char *const reads = "SELECT sum(idx_tup_read + idx_tup_fetch)::int8"
+                                     " FROM pg_stat_user_indexes WHERE relname LIKE 'inbox_key%'"
+                                     " OR relname LIKE 'channel_event%'";
+    const int64_t before = pay_testdb_number(&world->db, reads);
+    deliver(world, 4 * BATCH);
+    world->a = pay_store_free(world->a); /* its counts are told at the latest now */
+    int64_t until_us = pay_clock_mono_us() + DEADLINE_US;
+    int64_t read = 0;
+    while ((read = pay_testdb_number(&world->db, reads) - before) == 0) {
+        assert_true(pay_clock_mono_us() < until_us);
+        (void)poll(NULL, 0, 5);
+    }
+    assert_in_range(read, 1, 10 * BATCH);
 }
 
 static enum pay_status add_outbox(struct pay_store *store, const char *key, struct pay_err *err)
@@ -703,6 +776,7 @@ int main(void)
         TEST(a_second_live_attempt_is_refused_by_the_database),
         TEST(an_attempts_own_version_is_compared_too),
         TEST(two_deliveries_at_once_are_one_event),
+        TEST(the_inbox_costs_the_same_however_much_it_holds),
         TEST(ids_of_a_shard_become_visible_in_order),
         TEST(due_rows_are_leased_to_one_and_moved_unless_decided),
     };
