@@ -155,43 +155,53 @@ static void list_wire(struct list *list, int money, int index, const struct mx_a
     }
 }
 
-static void list_action(struct list *list, int money, int index)
+static void list_sends(struct list *list, int money, int index, const struct mx_action *action)
 {
-    const struct mx_world *world = list->world;
-    const bool is_capture = money == PAY_MONEY_CAPTURE;
-    const struct mx_action *action = is_capture ? &world->captures[index] : &world->refunds[index];
-    const struct mx_attempt *a = &world->attempts[action->attempt];
-    const int own = mx_own_object(action, index);
-    const struct mx_object_state *object = is_capture ? &a->captures[own] : &a->refunds[own];
-    int sends = 0;
-
+    if ((action->jobs[0] & MX_GATE_EXISTS) == 0) {
+        return;
+    }
     for (int n = 0; n < MX_JOBS; n++) {
-        const uint8_t gate = action->jobs[n];
-        sends += (gate & MX_GATE_SENDING) != 0 ? 1 : 0;
-        if ((gate & MX_GATE_EXISTS) != 0 && (gate & (MX_GATE_SENDING | MX_GATE_CLOSED)) == 0 &&
-            action->is_old == 0) {
+        const uint8_t gate = action->jobs[n] & (MX_GATE_EXISTS | MX_GATE_SENDING | MX_GATE_CLOSED);
+        if (gate == MX_GATE_EXISTS && action->is_old == 0) {
             add(list, MX_PASS, money, index, n);
         }
     }
-    if (action->wire != 0) {
-        list_wire(list, money, index, action, object);
-    }
-    if (action->is_old == 0 && (action->jobs[0] & MX_GATE_EXISTS) != 0) {
+    if (action->is_old == 0) {
         add(list, MX_OLD, money, index, 0);
     }
-    if ((action->jobs[0] & MX_GATE_EXISTS) != 0) {
-        add(list, MX_SAY, money, index, PAY_ME_NOT_SENT);
-        if (sends > 0) {
-            add(list, MX_SAY, money, index, PAY_ME_SUBMITTED);
-            add(list, MX_SAY, money, index, PAY_ME_UNKNOWN);
-        }
+    add(list, MX_SAY, money, index, PAY_ME_NOT_SENT);
+}
+
+static int sends_of(const struct mx_action *action)
+{
+    int sends = 0;
+    for (int n = 0; n < MX_JOBS; n++) {
+        sends += (action->jobs[n] & MX_GATE_SENDING) != 0 ? 1 : 0;
+    }
+    return sends;
+}
+
+/* A definite no is read only of the only send. */
+static void list_words(struct list *list, int money, int index, const struct mx_action *action,
+                       const struct mx_object_state *object)
+{
+    const int sends = sends_of(action);
+
+    if (sends > 0) {
+        add(list, MX_SAY, money, index, PAY_ME_SUBMITTED);
+        add(list, MX_SAY, money, index, PAY_ME_UNKNOWN);
     }
     for (int state = 0; state < MX_OBJECT_COUNT; state++) {
         const bool is_definite = state != MX_REFUSED || sends == 1;
-        if (own != MX_CONSOLE && (object->answers >> state & 1) != 0 && is_definite) {
+        if (action->origin != PAY_ORIGIN_PSP && (object->answers >> state & 1) != 0 &&
+            is_definite) {
             add(list, MX_ANSWER, money, index, state);
         }
     }
+}
+
+static void list_dues(struct list *list, int money, int index, const struct mx_action *action)
+{
     for (int bit = 0; bit < MX_DUES; bit++) {
         const bool waits = (action->due >> bit & 1) != 0;
         const bool is_time = bit != PAY_DEADLINE_SEND || action->is_old != 0 || action->retry != 0;
@@ -202,6 +212,23 @@ static void list_action(struct list *list, int money, int index)
             add(list, MX_DUE, money, index, bit + AT_END);
         }
     }
+}
+
+static void list_action(struct list *list, int money, int index)
+{
+    const struct mx_world *world = list->world;
+    const bool is_capture = money == PAY_MONEY_CAPTURE;
+    const struct mx_action *action = is_capture ? &world->captures[index] : &world->refunds[index];
+    const struct mx_attempt *a = &world->attempts[action->attempt];
+    const int own = mx_own_object(action, index);
+    const struct mx_object_state *object = is_capture ? &a->captures[own] : &a->refunds[own];
+
+    list_sends(list, money, index, action);
+    if (action->wire != 0) {
+        list_wire(list, money, index, action, object);
+    }
+    list_words(list, money, index, action, object);
+    list_dues(list, money, index, action);
     if (list->config->queries != 0 && world->slot.is_set == 0 &&
         action->status != PAY_MONEY_CREATED) {
         add(list, MX_ASK, money, index, 0);

@@ -219,6 +219,18 @@ static void it_is_found_by_the_psps_names(void **state)
     assert_int_equal(w->disputes[0].status, PAY_DISPUTE_WON);
 }
 
+static void what_is_no_column_has_no_name(void **state)
+{
+    (void)state;
+    enum pay_dispute_event event = PAY_DE_COUNT;
+
+    assert_string_equal(pay_dispute_event_name(PAY_DE_COUNT), "?");
+    for (int type = 0; type <= PAY_EV_COUNT; type++) {
+        const bool is_dispute = type >= PAY_EV_DISPUTE_OPENED && type <= PAY_EV_DISPUTE_CLOSED;
+        assert_int_equal(pay_dispute_column((enum pay_event_type)type, &event), is_dispute);
+    }
+}
+
 static int read_expected(void **state)
 {
     (void)state;
@@ -236,6 +248,7 @@ int main(void)
         cmocka_unit_test(an_inquiry_moves_no_money_until_it_is_more),
         cmocka_unit_test(what_cannot_be_believed_is_rejected),
         cmocka_unit_test(it_is_found_by_the_psps_names),
+        cmocka_unit_test(what_is_no_column_has_no_name),
     };
     return cmocka_run_group_tests_name("dispute", tests, read_expected, NULL);
 }

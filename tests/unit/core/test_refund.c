@@ -345,7 +345,7 @@ static void not_found_releases_only_as_an_attempts_does(void **state)
     not_found(w, from_us + 2, PAY_QUERY_BY_REQUEST_NUMBER);
     assert_verdict(w, IGNORE, "ASKED_TOO_EARLY");
     for (int i = 1; i <= 2; i++) {
-        not_found(w, from_us + 1000 * i * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
+        not_found(w, from_us + INT64_C(1000) * i * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
     }
     assert_action(w, "R01", FAILED);
     assert_true(world_action_gate(w, JOB)->closed_at_us != 0);
