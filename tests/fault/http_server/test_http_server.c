@@ -37,6 +37,7 @@ enum mode { ANSWER_NOW, ANSWER_LATER, KEEP };
 
 struct fixture {
     struct pay_http_server *server;
+    uint16_t port; /* The clients of a storm outlive the server. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     enum mode mode;
@@ -138,6 +139,7 @@ static int start(unsigned threads, unsigned timeout_ms)
         print_error("%s: %s\n", err.op, err.text);
         return -1;
     }
+    fix.port = pay_http_server_port(fix.server);
     return 0;
 }
 
@@ -166,7 +168,7 @@ static int dial(void)
 {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons(pay_http_server_port(fix.server)),
+                                   .sin_port = htons(fix.port),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
     assert_true(fd >= 0);
@@ -239,6 +241,29 @@ static struct reply talk(const void *bytes, size_t len, unsigned want, bool want
     pull(fd, &reply, want, want_eof);
     close(fd);
     return reply;
+}
+
+static void set_mode(enum mode mode)
+{
+    pthread_mutex_lock(&fix.lock);
+    fix.mode = mode;
+    pthread_mutex_unlock(&fix.lock);
+}
+
+static struct pay_http_request *kept(size_t number)
+{
+    pthread_mutex_lock(&fix.lock);
+    struct pay_http_request *req = fix.kept[number];
+    pthread_mutex_unlock(&fix.lock);
+    return req;
+}
+
+static bool was_seen(const char *text)
+{
+    pthread_mutex_lock(&fix.lock);
+    const bool is_same = strcmp(fix.seen, text) == 0;
+    pthread_mutex_unlock(&fix.lock);
+    return is_same;
 }
 
 static unsigned handled(void)
@@ -391,7 +416,7 @@ static void check_accepted(const struct accepted *row)
     const struct reply reply = talk(row->bytes, row->len, row->answers, false);
 
     if (handled() - before != row->answers || strncmp(reply.text + 9, "200", 3) != 0 ||
-        strcmp(fix.seen, row->seen) != 0) {
+        !was_seen(row->seen)) {
         fail_msg("\"%s\": handled %u, seen \"%s\", answered \"%s\"", row->says, handled() - before,
                  fix.seen, reply.text);
     }
@@ -401,9 +426,9 @@ static void sound_requests_arrive_whole(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++) {
-        fix.mode = ANSWER_NOW;
+        set_mode(ANSWER_NOW);
         check_accepted(&accepted[i]);
-        fix.mode = ANSWER_LATER;
+        set_mode(ANSWER_LATER);
         check_accepted(&accepted[i]);
     }
 }
@@ -548,7 +573,7 @@ static void many_bodies_together_are_bounded(void **state)
     char text[256];
     int fds[5];
 
-    fix.mode = KEEP;
+    set_mode(KEEP);
     (void)snprintf(text, sizeof text, "POST /p HTTP/1.1\r\n" H "Content-Length: %d\r\n\r\n",
                    BODY_MAX);
     struct pay_buf all = pay_buf_make(1 << 20);
@@ -569,13 +594,13 @@ static void many_bodies_together_are_bounded(void **state)
     assert_memory_equal(reply.text, "HTTP/1.1 503", 12);
     for (size_t i = 0; i < 4; i++) {
         struct reply answer = {.len = 0};
-        assert_true(answer_ok(fix.kept[i]));
+        assert_true(answer_ok(kept(i)));
         pull(fds[i], &answer, 1, false);
         assert_memory_equal(answer.text, "HTTP/1.1 200", 12);
         close(fds[i]);
     }
     assert_true(pay_http_server_wait_idle(fix.server, WAIT_MS));
-    fix.mode = ANSWER_NOW;
+    set_mode(ANSWER_NOW);
     const struct reply again = talk(all.data, all.len, 1, false); /* The budget came back. */
     assert_memory_equal(again.text, "HTTP/1.1 200", 12);
     pay_buf_free(&all);
@@ -623,11 +648,11 @@ static void an_application_that_never_answers_is_answered_for(void **state)
     (void)state;
     static const char get[] = "GET /p HTTP/1.1\r\n" H "\r\n";
 
-    fix.mode = KEEP;
+    set_mode(KEEP);
     const struct reply reply = talk(get, sizeof get - 1, 1, true);
     assert_memory_equal(reply.text, "HTTP/1.1 503", 12);
     assert_non_null(strstr(reply.text, "Retry-After"));
-    assert_false(answer_ok(fix.kept[0])); /* Too late, and safe. */
+    assert_false(answer_ok(kept(0))); /* Too late, and safe. */
     assert_int_equal(pay_http_server_stats(fix.server).late_answers, 1);
     assert_int_equal(pay_http_server_stats(fix.server).in_hand, 0);
 }
@@ -637,7 +662,7 @@ static void a_client_that_hung_up_harms_nobody(void **state)
     (void)state;
     static const char get[] = "GET /p HTTP/1.1\r\n" H "\r\n";
 
-    fix.mode = KEEP;
+    set_mode(KEEP);
     const int fd = dial();
     push(fd, get, sizeof get - 1);
     pthread_mutex_lock(&fix.lock);
@@ -648,9 +673,9 @@ static void a_client_that_hung_up_harms_nobody(void **state)
     const struct linger hard = {.l_onoff = 1, .l_linger = 0};
     assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof hard), 0);
     close(fd); /* With a reset. */
-    (void)answer_ok(fix.kept[0]);
+    (void)answer_ok(kept(0));
     assert_true(pay_http_server_wait_idle(fix.server, WAIT_MS));
-    fix.mode = ANSWER_NOW;
+    set_mode(ANSWER_NOW);
     check_accepted(&accepted[0]);
 }
 
@@ -660,7 +685,7 @@ static void stopping_answers_what_is_in_hand(void **state)
     static const char get[] = "GET /p HTTP/1.1\r\n" H "\r\n";
     struct reply reply = {.len = 0};
 
-    fix.mode = KEEP;
+    set_mode(KEEP);
     const int fd = dial();
     push(fd, get, sizeof get - 1);
     pthread_mutex_lock(&fix.lock);
@@ -672,7 +697,7 @@ static void stopping_answers_what_is_in_hand(void **state)
     pull(fd, &reply, 1, true);
     assert_memory_equal(reply.text, "HTTP/1.1 503", 12);
     close(fd);
-    assert_false(answer_ok(fix.kept[0])); /* After the stop: still safe, frees the last of it. */
+    assert_false(answer_ok(kept(0))); /* After the stop: still safe, frees the last of it. */
 }
 
 static void a_drain_refuses_new_and_finishes_old(void **state)
@@ -681,7 +706,7 @@ static void a_drain_refuses_new_and_finishes_old(void **state)
     static const char get[] = "GET /p HTTP/1.1\r\n" H "\r\n";
     struct reply reply = {.len = 0};
 
-    fix.mode = KEEP;
+    set_mode(KEEP);
     const int fd = dial();
     push(fd, get, sizeof get - 1);
     pthread_mutex_lock(&fix.lock);
@@ -692,12 +717,12 @@ static void a_drain_refuses_new_and_finishes_old(void **state)
     pay_http_server_quiesce(fix.server);
     const int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = htons(pay_http_server_port(fix.server)),
+                                   .sin_port = htons(fix.port),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     assert_int_equal(connect(other, (const struct sockaddr *)&to, sizeof to), -1);
     close(other);
     assert_false(pay_http_server_wait_idle(fix.server, 1));
-    assert_true(answer_ok(fix.kept[0]));
+    assert_true(answer_ok(kept(0)));
     pull(fd, &reply, 1, true);
     assert_memory_equal(reply.text, "HTTP/1.1 200", 12);
     assert_non_null(strstr(reply.text, "Connection: close"));
@@ -710,8 +735,7 @@ static void a_used_port_is_fatal(void **state)
     (void)state;
     struct pay_err err = {0};
     struct pay_http_server *second = NULL;
-    struct pay_http_server_options opts = {.port = pay_http_server_port(fix.server),
-                                           .handler = handler};
+    struct pay_http_server_options opts = {.port = fix.port, .handler = handler};
 
     assert_int_equal(pay_http_server_start(&opts, &second, &err), PAY_FATAL);
     assert_int_equal(err.code, EADDRINUSE);
@@ -776,7 +800,7 @@ static void a_storm_is_answered_in_full(void **state)
     (void)state;
     struct storm storms[STORM_CLIENTS];
 
-    fix.mode = ANSWER_LATER;
+    set_mode(ANSWER_LATER);
     storm_start(storms);
     assert_int_equal(storm_end(storms), STORM_CLIENTS * STORM_REQUESTS);
     assert_int_equal(handled(), STORM_CLIENTS * STORM_REQUESTS);
@@ -791,7 +815,7 @@ static void a_stop_in_the_storm_ends_every_connection(void **state)
     (void)state;
     struct storm storms[STORM_CLIENTS];
 
-    fix.mode = ANSWER_LATER;
+    set_mode(ANSWER_LATER);
     storm_start(storms);
     pthread_mutex_lock(&fix.lock);
     while (fix.handled < STORM_CLIENTS * STORM_REQUESTS / 4) {

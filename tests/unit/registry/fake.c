@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,18 +41,17 @@ static void take_request(struct fake *fake, int peer)
 static void give_answer(struct fake *fake, int peer)
 {
     char head[256];
-    PAY_ASSERT(pthread_mutex_lock(&fake->lock) == 0);
+    PAY_ASSERT(pthread_mutex_lock(&fake->lock) == 0); /* The body stays as long as it is sent. */
     const struct fake_answer answer = fake->answers[fake->next];
     fake->next += fake->next + 1 < fake->answer_count ? 1 : 0;
-    PAY_ASSERT(pthread_mutex_unlock(&fake->lock) == 0);
-    if (answer.status == 0) {
-        return;
+    if (answer.status != 0) {
+        const int len = snprintf(
+            head, sizeof head, "HTTP/1.1 %d x\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
+            answer.status, strlen(answer.body));
+        (void)send(peer, head, (size_t)len, MSG_NOSIGNAL); /* Who is gone notices by itself. */
+        (void)send(peer, answer.body, strlen(answer.body), MSG_NOSIGNAL);
     }
-    const int len = snprintf(head, sizeof head,
-                             "HTTP/1.1 %d x\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n",
-                             answer.status, strlen(answer.body));
-    (void)send(peer, head, (size_t)len, MSG_NOSIGNAL); /* A peer that is gone notices by itself. */
-    (void)send(peer, answer.body, strlen(answer.body), MSG_NOSIGNAL);
+    PAY_ASSERT(pthread_mutex_unlock(&fake->lock) == 0);
 }
 
 static void *serve(void *arg)
@@ -86,6 +86,14 @@ void fake_start(struct fake *fake)
                pthread_create(&fake->thread, NULL, serve, fake) == 0);
 }
 
+static void forget(struct fake *fake)
+{
+    for (size_t i = 0; i < fake->answer_count; i++) {
+        free((char *)(uintptr_t)fake->answers[i].body);
+    }
+    fake->answer_count = 0;
+}
+
 void fake_stop(struct fake *fake)
 {
     atomic_store(&fake->ending, true);
@@ -93,13 +101,18 @@ void fake_stop(struct fake *fake)
     PAY_ASSERT(pthread_join(fake->thread, NULL) == 0);
     (void)close(fake->listener);
     (void)pthread_mutex_destroy(&fake->lock);
+    forget(fake);
 }
 
 void fake_say(struct fake *fake, const struct fake_answer *answers, size_t count)
 {
     PAY_ASSERT(count > 0 && count <= FAKE_ANSWERS_MAX);
     PAY_ASSERT(pthread_mutex_lock(&fake->lock) == 0);
-    memcpy(fake->answers, answers, count * sizeof *answers);
+    forget(fake);
+    for (size_t i = 0; i < count; i++) {
+        fake->answers[i] = answers[i];
+        fake->answers[i].body = answers[i].body == NULL ? NULL : strdup(answers[i].body);
+    }
     fake->answer_count = count;
     fake->next = 0;
     PAY_ASSERT(pthread_mutex_unlock(&fake->lock) == 0);

@@ -14,7 +14,7 @@
 
 struct fake_answer {
     int status;       /* 0: the connection ends without an answer. */
-    const char *body; /* Borrowed. */
+    const char *body; /* Copied by fake_say(). */
 };
 
 struct fake {
