@@ -67,19 +67,20 @@ static const struct pay_pg_stmt insert_amounts = {
     .name = "amounts_insert",
     .sql = "INSERT INTO payfact.payment_amount (attempt_id, payment_id, currency,"
            " authorized_minor, capture_reserved_minor, captured_minor, refund_reserved_minor,"
-           " refunded_minor, withdrawn_minor, updated_at)"
-           " SELECT u.id, left(u.id, 26), u.currency, u.a, u.cr, u.c, u.rr, u.r, u.w, now()"
+           " refunded_minor, withdrawn_minor, refund_sum_minor, updated_at)"
+           " SELECT u.id, left(u.id, 26), u.currency, u.a, u.cr, u.c, u.rr, u.r, u.w, u.sum, now()"
            " FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[], $5::int8[], $6::int8[],"
-           " $7::int8[], $8::int8[]) AS u(id, currency, a, cr, c, rr, r, w)",
+           " $7::int8[], $8::int8[], $9::int8[]) AS u(id, currency, a, cr, c, rr, r, w, sum)",
 };
 
 static const struct pay_pg_stmt update_amounts = {
     .name = "amounts_update",
     .sql = "UPDATE payfact.payment_amount AS p SET authorized_minor = u.a,"
            " capture_reserved_minor = u.cr, captured_minor = u.c, refund_reserved_minor = u.rr,"
-           " refunded_minor = u.r, withdrawn_minor = u.w, updated_at = now()"
+           " refunded_minor = u.r, withdrawn_minor = u.w, refund_sum_minor = u.sum,"
+           " updated_at = now()"
            " FROM unnest($1::text[], $2::text[], $3::int8[], $4::int8[], $5::int8[], $6::int8[],"
-           " $7::int8[], $8::int8[]) AS u(id, currency, a, cr, c, rr, r, w)"
+           " $7::int8[], $8::int8[], $9::int8[]) AS u(id, currency, a, cr, c, rr, r, w, sum)"
            " WHERE p.attempt_id = u.id AND p.currency = u.currency",
 };
 
@@ -92,6 +93,7 @@ static const struct pay_column amounts_columns[] = {
     {PAY_COLUMN_INT8, AT(amounts.refund_reserved), NULL},
     {PAY_COLUMN_INT8, AT(amounts.refunded), NULL},
     {PAY_COLUMN_INT8, AT(amounts.withdrawn), NULL},
+    {PAY_COLUMN_INT8, AT(refund_sum_minor), NULL},
 };
 
 static const struct pay_pg_stmt update_attempt = {

@@ -36,6 +36,9 @@ static const struct pay_column insert_columns[] = {
     {PAY_COLUMN_STR, ROW(input_id), NULL},
     {PAY_COLUMN_CSTR, ROW(event_name), NULL},
     {PAY_COLUMN_CSTR, ROW(reason_code), NULL},
+    {PAY_COLUMN_BOOL, ROW(open), NULL},
+    {PAY_COLUMN_STR, ROW(resolved_by), NULL},
+    {PAY_COLUMN_STR, ROW(resolution_code), NULL},
 };
 
 static const struct pay_pg_stmt update_case = {

@@ -181,3 +181,33 @@ const char *pay_column_source(int value)
 {
     return pay_source_name((enum pay_source)value);
 }
+
+const char *pay_column_money_status(int value)
+{
+    return pay_money_status_name((enum pay_money_status)value);
+}
+
+const char *pay_column_origin(int value)
+{
+    return pay_origin_name((enum pay_origin)value);
+}
+
+const char *pay_column_dispute_status(int value)
+{
+    return pay_dispute_status_name((enum pay_dispute_status)value);
+}
+
+const char *pay_column_dispute_funds(int value)
+{
+    return pay_dispute_funds_name((enum pay_dispute_funds)value);
+}
+
+const char *pay_column_request_status(int value)
+{
+    return pay_request_status_name((enum pay_request_status)value);
+}
+
+const char *pay_column_command_type(int value)
+{
+    return pay_command_type_name((enum pay_command_type)value);
+}

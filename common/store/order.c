@@ -16,12 +16,13 @@ static const struct pay_pg_stmt insert_order = {
     .sql = "INSERT INTO payfact.payment_order (payment_id, merchant_id, merchant_order_no,"
            " amount_minor, currency, capture_mode, status, reason_code, intent, intent_command_id,"
            " intent_route_no, failover_until, expires_at, retry_until_expiry, expiry_asked,"
-           " event_sequence, attempt_count, created_by, traceparent, description, created_at,"
-           " updated_at)"
+           " event_sequence, attempt_count, created_by, traceparent, description, paid_attempt_no,"
+           " capture_count, refund_count, dispute_count, created_at, updated_at)"
            " SELECT u.*, now(), now() FROM unnest($1::text[], $2::text[], $3::text[], $4::int8[],"
            " $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::int2[],"
            " $12::timestamptz[], $13::timestamptz[], $14::bool[], $15::bool[], $16::int8[],"
-           " $17::int2[], $18::text[], $19::text[], $20::text[]) AS u"
+           " $17::int2[], $18::text[], $19::text[], $20::text[], $21::int2[],"
+           " $22::int2[], $23::int2[], $24::int2[]) AS u"
            " ON CONFLICT DO NOTHING RETURNING payment_id::text",
 };
 
@@ -46,24 +47,33 @@ static const struct pay_column insert_columns[] = {
     {PAY_COLUMN_CHARS, NEW(created_by), NULL},
     {PAY_COLUMN_STR, offsetof(struct pay_store_new_order, traceparent), NULL},
     {PAY_COLUMN_STR, offsetof(struct pay_store_new_order, description), NULL},
+    {PAY_COLUMN_INT2, NEW(paid_attempt_no), NULL},
+    {PAY_COLUMN_INT2, NEW(capture_count), NULL},
+    {PAY_COLUMN_INT2, NEW(refund_count), NULL},
+    {PAY_COLUMN_INT2, NEW(dispute_count), NULL},
 };
 
 /* The only statement that changes a payment's row. */
 static const struct pay_pg_stmt cas_order = {
     .name = "order_cas",
-    .sql = "UPDATE payfact.payment_order AS o SET version = o.version + 1, status = u.status,"
-           " reason_code = u.reason_code, intent = u.intent,"
-           " intent_command_id = u.intent_command_id, intent_route_no = u.intent_route_no,"
-           " failover_until = u.failover_until, expires_at = u.expires_at,"
-           " retry_until_expiry = u.retry_until_expiry, expiry_asked = u.expiry_asked,"
-           " event_sequence = u.event_sequence, attempt_count = u.attempt_count, updated_at = now()"
-           " FROM unnest($1::text[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::text[],"
-           " $7::int2[], $8::timestamptz[], $9::timestamptz[], $10::bool[], $11::bool[],"
-           " $12::int8[], $13::int2[]) AS u(payment_id, version, status, reason_code, intent,"
-           " intent_command_id, intent_route_no, failover_until, expires_at, retry_until_expiry,"
-           " expiry_asked, event_sequence, attempt_count)"
-           " WHERE o.payment_id = u.payment_id AND o.version = u.version"
-           " RETURNING o.payment_id::text",
+    .sql =
+        "UPDATE payfact.payment_order AS o SET version = o.version + 1, status = u.status,"
+        " reason_code = u.reason_code, intent = u.intent,"
+        " intent_command_id = u.intent_command_id, intent_route_no = u.intent_route_no,"
+        " failover_until = u.failover_until, expires_at = u.expires_at,"
+        " retry_until_expiry = u.retry_until_expiry, expiry_asked = u.expiry_asked,"
+        " event_sequence = u.event_sequence, attempt_count = u.attempt_count,"
+        " capture_count = u.capture_count, refund_count = u.refund_count,"
+        " dispute_count = u.dispute_count, paid_attempt_no = u.paid_attempt_no, updated_at = now()"
+        " FROM unnest($1::text[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::text[],"
+        " $7::int2[], $8::timestamptz[], $9::timestamptz[], $10::bool[], $11::bool[],"
+        " $12::int8[], $13::int2[], $14::int2[], $15::int2[], $16::int2[], $17::int2[])"
+        " AS u(payment_id, version, status, reason_code, intent,"
+        " intent_command_id, intent_route_no, failover_until, expires_at, retry_until_expiry,"
+        " expiry_asked, event_sequence, attempt_count, capture_count, refund_count, dispute_count,"
+        " paid_attempt_no)"
+        " WHERE o.payment_id = u.payment_id AND o.version = u.version"
+        " RETURNING o.payment_id::text",
 };
 
 static const struct pay_column cas_columns[] = {
@@ -80,6 +90,10 @@ static const struct pay_column cas_columns[] = {
     {PAY_COLUMN_BOOL, OLD(expiry_asked), NULL},
     {PAY_COLUMN_INT8, OLD(event_sequence), NULL},
     {PAY_COLUMN_INT2, OLD(attempt_count), NULL},
+    {PAY_COLUMN_INT2, OLD(capture_count), NULL},
+    {PAY_COLUMN_INT2, OLD(refund_count), NULL},
+    {PAY_COLUMN_INT2, OLD(dispute_count), NULL},
+    {PAY_COLUMN_INT2, OLD(paid_attempt_no), NULL},
 };
 
 static const struct pay_pg_stmt insert_route = {

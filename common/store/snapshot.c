@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "common/store/statement.h"
+#include "common/store/snapshot_parts.h"
 
 #include "common/base/banned.h"
 
@@ -15,7 +15,8 @@ static const struct pay_pg_stmt load_orders = {
     .sql = "SELECT payment_id::text, merchant_id, merchant_order_no, amount_minor, currency::text,"
            " capture_mode, status::text, reason_code, intent, intent_command_id, intent_route_no,"
            " failover_until, expires_at, retry_until_expiry, expiry_asked, version, event_sequence,"
-           " attempt_count, created_by, created_at"
+           " attempt_count, created_by, created_at, capture_count, refund_count, dispute_count,"
+           " paid_attempt_no"
            " FROM payfact.payment_order WHERE payment_id = ANY ($1::text[]) ORDER BY payment_id",
     .read_only = true,
 };
@@ -39,8 +40,8 @@ static const struct pay_pg_stmt load_attempts = {
            " a.cancel_no, a.action_expires_at, a.psp_expires_at, a.authorization_expires_at,"
            " a.cancel_cause, a.failure_class::text, a.failure_code, a.created_at,"
            " m.authorized_minor, m.capture_reserved_minor, m.captured_minor,"
-           " m.refund_reserved_minor, m.refunded_minor, m.withdrawn_minor, a.not_found_from, "
-           "a.known_at"
+           " m.refund_reserved_minor, m.refunded_minor, m.withdrawn_minor, a.not_found_from,"
+           " a.known_at, m.refund_sum_minor"
            " FROM payfact.payment_attempt AS a JOIN payfact.payment_amount AS m USING (attempt_id)"
            " WHERE a.payment_id = ANY ($1::text[]) ORDER BY a.payment_id, a.attempt_no",
     .read_only = true,
@@ -68,7 +69,7 @@ static const struct pay_pg_stmt load_references = {
 static const struct pay_pg_stmt load_cases = {
     .name = "load_cases",
     .sql = "SELECT payment_id, case_id, kind, aggregate_id, status = 'OPEN', case_no,"
-           " coalesce(proposed_refund_minor, 0)"
+           " coalesce(proposed_refund_minor, 0), version, resolved_by, resolution_code"
            " FROM payfact.manual_case WHERE payment_id = ANY ($1::text[])"
            " ORDER BY payment_id, case_id",
     .read_only = true,
@@ -122,6 +123,39 @@ static const struct pay_column pause_columns[] = {
     {PAY_COLUMN_STR, offsetof(struct pay_store_pause_ask, method), NULL},
 };
 
+static const struct pay_pg_stmt load_keys[PAY_MONEY_KIND_COUNT] = {
+    [PAY_MONEY_CAPTURE] = {.name = "load_capture_keys",
+                           .sql = "SELECT u.n - 1 FROM unnest($1::text[], $2::text[], $3::text[],"
+                                  " $4::int2[]) WITH ORDINALITY AS u(merchant, key, payment, kind,"
+                                  " n) JOIN payfact.capture_order AS a ON u.kind = 0 AND"
+                                  " a.merchant_id = u.merchant AND a.idempotency_key = u.key"
+                                  " WHERE a.payment_id <> u.payment",
+                           .read_only = true},
+    [PAY_MONEY_REFUND] = {.name = "load_refund_keys",
+                          .sql = "SELECT u.n - 1 FROM unnest($1::text[], $2::text[], $3::text[],"
+                                 " $4::int2[]) WITH ORDINALITY AS u(merchant, key, payment, kind,"
+                                 " n) JOIN payfact.refund_order AS a ON u.kind = 1 AND"
+                                 " a.merchant_id = u.merchant AND a.idempotency_key = u.key"
+                                 " WHERE a.payment_id <> u.payment",
+                          .read_only = true},
+};
+
+static const struct pay_column key_columns[] = {
+    {PAY_COLUMN_STR, offsetof(struct pay_store_key_ask, merchant_id), NULL},
+    {PAY_COLUMN_STR, offsetof(struct pay_store_key_ask, key), NULL},
+    {PAY_COLUMN_STR, offsetof(struct pay_store_key_ask, payment_id), NULL},
+    {PAY_COLUMN_INT2, offsetof(struct pay_store_key_ask, kind), NULL},
+};
+
+static const struct pay_pg_stmt load_days = {
+    .name = "load_days",
+    .sql = "SELECT o.payment_id::text, d.amount_minor FROM payfact.payment_order AS o"
+           " JOIN payfact.refund_day AS d ON d.merchant_id = o.merchant_id"
+           " AND d.day = (now() AT TIME ZONE 'UTC')::date AND d.currency = o.currency"
+           " WHERE o.payment_id = ANY ($1::text[])",
+    .read_only = true,
+};
+
 static void read_order(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
 {
     struct pay_order *order = &snapshot->order;
@@ -146,6 +180,10 @@ static void read_order(struct pay_snapshot *snapshot, const struct pay_pg_result
     order->attempt_count = (int)pay_pg_int(r, row, 17);
     pay_store_read_chars(order->created_by, sizeof(order->created_by), r, row, 18);
     order->created_at_us = pay_pg_timestamptz(r, row, 19);
+    order->capture_count = (int)pay_pg_int(r, row, 20);
+    order->refund_count = (int)pay_pg_int(r, row, 21);
+    order->dispute_count = (int)pay_pg_int(r, row, 22);
+    order->paid_attempt_no = (int)pay_pg_int(r, row, 23);
 }
 
 static void read_route(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
@@ -208,6 +246,7 @@ static void read_attempt(struct pay_snapshot *snapshot, const struct pay_pg_resu
         .refunded = pay_pg_int(r, row, 32),
         .withdrawn = pay_pg_int(r, row, 33),
     };
+    attempt->refund_sum_minor = pay_pg_int(r, row, 36);
 }
 
 static void read_gate(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
@@ -253,12 +292,15 @@ static void read_case(struct pay_snapshot *snapshot, const struct pay_pg_result 
     item->open = pay_pg_bool(r, row, 4);
     item->number = (int)pay_pg_int(r, row, 5);
     item->proposed_refund_minor = pay_pg_int(r, row, 6);
+    item->version = pay_pg_int(r, row, 7);
+    pay_store_read_chars(item->resolved_by, sizeof(item->resolved_by), r, row, 8);
+    pay_store_read_chars(item->resolution_code, sizeof(item->resolution_code), r, row, 9);
 }
 
 /* ---- room ---- */
 
 /* What one decision may append at most (decide.h: effects and history are bounded as well). */
-enum { SPARE_ATTEMPTS = 2, SPARE_GATES = 6, SPARE_REFERENCES = 10, SPARE_CASES = 6 };
+enum { SPARE_ATTEMPTS = 2, SPARE_GATES = 6, SPARE_REFERENCES = 10, SPARE_CASES = 6, SPARE_ONE = 1 };
 
 static bool grow(struct pay_arena *arena, void **items, size_t count, size_t *cap, size_t want,
                  size_t size)
@@ -278,26 +320,53 @@ static bool grow(struct pay_arena *arena, void **items, size_t count, size_t *ca
     return true;
 }
 
+/* What stands where in a snapshot, and how many one decision may append. */
+struct room {
+    size_t items, count, cap; /* Offsets. */
+    size_t spare;
+    size_t size;
+};
+#define ROOM(items_, name_, spare_)                                                       \
+    {offsetof(struct pay_snapshot, items_), offsetof(struct pay_snapshot, name_##_count), \
+     offsetof(struct pay_snapshot, name_##_cap), (spare_),                                \
+     sizeof(*((struct pay_snapshot *)NULL)->items_)}
+
+static const struct room rooms[] = {
+    ROOM(attempts, attempt, SPARE_ATTEMPTS),
+    ROOM(gates, gate, SPARE_GATES),
+    ROOM(references, reference, SPARE_REFERENCES),
+    ROOM(cases, case, SPARE_CASES),
+    ROOM(captures, capture, SPARE_ONE),
+    ROOM(refunds, refund, SPARE_ONE),
+    ROOM(disputes, dispute, SPARE_ONE),
+    ROOM(requests, request, SPARE_ONE),
+    ROOM(approvals, approval, SPARE_ONE),
+};
+#define ROOM_COUNT (sizeof(rooms) / sizeof(rooms[0]))
+
+static bool reserve(struct pay_arena *arena, struct pay_snapshot *snapshot, const struct room *room,
+                    size_t want)
+{
+    void *items;
+    size_t *cap = (size_t *)(void *)((char *)snapshot + room->cap);
+    const size_t *count = (const size_t *)(const void *)((const char *)snapshot + room->count);
+    memcpy((void *)&items, (const char *)snapshot + room->items, sizeof(items));
+    bool fits = grow(arena, &items, *count, cap, want, room->size);
+    memcpy((char *)snapshot + room->items, (const void *)&items, sizeof(items));
+    return fits;
+}
+
 bool pay_store_snapshot_reserve(struct pay_arena *arena, struct pay_snapshot *snapshot)
 {
-    void *routes = snapshot->routes, *attempts = snapshot->attempts, *gates = snapshot->gates;
-    void *references = snapshot->references, *cases = snapshot->cases;
-    bool fits =
-        grow(arena, &routes, snapshot->route_count, &snapshot->route_cap, PAY_ROUTES_MAX,
-             sizeof(struct pay_route)) &&
-        grow(arena, &attempts, snapshot->attempt_count, &snapshot->attempt_cap,
-             snapshot->attempt_count + SPARE_ATTEMPTS, sizeof(struct pay_attempt)) &&
-        grow(arena, &gates, snapshot->gate_count, &snapshot->gate_cap,
-             snapshot->gate_count + SPARE_GATES, sizeof(struct pay_gate)) &&
-        grow(arena, &references, snapshot->reference_count, &snapshot->reference_cap,
-             snapshot->reference_count + SPARE_REFERENCES, sizeof(struct pay_bound_reference)) &&
-        grow(arena, &cases, snapshot->case_count, &snapshot->case_cap,
-             snapshot->case_count + SPARE_CASES, sizeof(struct pay_case));
+    void *routes = snapshot->routes;
+    bool fits = grow(arena, &routes, snapshot->route_count, &snapshot->route_cap, PAY_ROUTES_MAX,
+                     sizeof(struct pay_route));
     snapshot->routes = routes;
-    snapshot->attempts = attempts;
-    snapshot->gates = gates;
-    snapshot->references = references;
-    snapshot->cases = cases;
+    for (size_t i = 0; i < ROOM_COUNT && fits; i++) {
+        const size_t *count =
+            (const size_t *)(const void *)((const char *)snapshot + rooms[i].count);
+        fits = reserve(arena, snapshot, &rooms[i], *count + rooms[i].spare);
+    }
     return fits;
 }
 
@@ -310,6 +379,11 @@ enum load_part {
     PART_GATES,
     PART_REFERENCES,
     PART_CASES,
+    PART_CAPTURES,
+    PART_REFUNDS,
+    PART_DISPUTES,
+    PART_REQUESTS,
+    PART_APPROVALS,
     PART_NOW,
     PART_COUNT
 };
@@ -329,6 +403,16 @@ static size_t *part_cap(struct pay_snapshot *snapshot, enum load_part part)
         return &snapshot->reference_cap;
     case PART_CASES:
         return &snapshot->case_cap;
+    case PART_CAPTURES:
+        return &snapshot->capture_cap;
+    case PART_REFUNDS:
+        return &snapshot->refund_cap;
+    case PART_DISPUTES:
+        return &snapshot->dispute_cap;
+    case PART_REQUESTS:
+        return &snapshot->request_cap;
+    case PART_APPROVALS:
+        return &snapshot->approval_cap;
     default:
         return NULL;
     }
@@ -370,30 +454,62 @@ static enum pay_status count_rows(const struct pay_store_load *load, struct pay_
     return PAY_OK;
 }
 
+/* The caps hold how many rows were read: room for them, and for what one decision appends. */
 static bool make_room(struct pay_arena *arena, struct pay_snapshot *snapshot)
 {
     snapshot->routes = pay_arena_array(arena, PAY_ROUTES_MAX, sizeof(struct pay_route));
     snapshot->route_cap = PAY_ROUTES_MAX;
-    snapshot->attempt_cap += SPARE_ATTEMPTS;
-    snapshot->attempts = pay_arena_array(arena, snapshot->attempt_cap, sizeof(struct pay_attempt));
-    snapshot->gate_cap += SPARE_GATES;
-    snapshot->gates = pay_arena_array(arena, snapshot->gate_cap, sizeof(struct pay_gate));
-    snapshot->reference_cap += SPARE_REFERENCES;
-    snapshot->references =
-        pay_arena_array(arena, snapshot->reference_cap, sizeof(struct pay_bound_reference));
-    snapshot->case_cap += SPARE_CASES;
-    snapshot->cases = pay_arena_array(arena, snapshot->case_cap, sizeof(struct pay_case));
-    return snapshot->routes != NULL && snapshot->attempts != NULL && snapshot->gates != NULL &&
-           snapshot->references != NULL && snapshot->cases != NULL;
+    bool fits = snapshot->routes != NULL;
+    for (size_t i = 0; i < ROOM_COUNT && fits; i++) {
+        size_t *cap = (size_t *)(void *)((char *)snapshot + rooms[i].cap);
+        size_t rows = *cap;
+        *cap = 0;
+        fits = reserve(arena, snapshot, &rooms[i], rows + rooms[i].spare);
+    }
+    return fits;
+}
+
+/* What was signed of each request, for whoever knows its form. */
+static bool read_signed(struct pay_store *store, struct pay_arena *arena,
+                        struct pay_store_load *load)
+{
+    const struct pay_pg_result *result = pay_store_result(store, PART_REQUESTS);
+    size_t at = 0;
+    load->request_count = pay_pg_rows(result);
+    if (load->request_count == 0) {
+        return true;
+    }
+    load->requests = pay_arena_array(arena, load->request_count, sizeof(*load->requests));
+    struct pay_snapshot *last = NULL;
+    size_t index = 0;
+    for (size_t row = 0; row < load->request_count && load->requests != NULL; row++) {
+        struct pay_snapshot *snapshot = find(load, &at, pay_pg_text(result, row, 0));
+        index = snapshot == last ? index + 1 : 0;
+        last = snapshot;
+        load->requests[row] = (struct pay_store_signed_request){
+            .snapshot = snapshot,
+            .index = index,
+            .command = pay_store_read_bytes(arena, result, row, 9),
+            .writer_fingerprint = pay_store_read_bytes(arena, result, row, 10),
+        };
+        if (load->requests[row].command.ptr == NULL ||
+            load->requests[row].writer_fingerprint.ptr == NULL) {
+            return false;
+        }
+    }
+    return load->requests != NULL;
 }
 
 static enum pay_status read_parts(struct pay_store *store, struct pay_arena *arena,
-                                  const struct pay_store_load *load, struct pay_err *err)
+                                  struct pay_store_load *load, struct pay_err *err)
 {
     static read_fn *const readers[PART_NOW] = {
-        [PART_ORDERS] = read_order,         [PART_ROUTES] = read_route,
-        [PART_ATTEMPTS] = read_attempt,     [PART_GATES] = read_gate,
-        [PART_REFERENCES] = read_reference, [PART_CASES] = read_case,
+        [PART_ORDERS] = read_order,           [PART_ROUTES] = read_route,
+        [PART_ATTEMPTS] = read_attempt,       [PART_GATES] = read_gate,
+        [PART_REFERENCES] = read_reference,   [PART_CASES] = read_case,
+        [PART_CAPTURES] = pay_read_capture,   [PART_REFUNDS] = pay_read_refund,
+        [PART_DISPUTES] = pay_read_dispute,   [PART_REQUESTS] = pay_read_request,
+        [PART_APPROVALS] = pay_read_approval,
     };
     enum pay_status status = count_rows(load, store, err);
     for (size_t i = 0; i < load->count && status == PAY_OK; i++) {
@@ -407,6 +523,9 @@ static enum pay_status read_parts(struct pay_store *store, struct pay_arena *are
         for (size_t row = 0; row < pay_pg_rows(result); row++) {
             readers[part](find(load, &at, pay_pg_text(result, row, 0)), result, row);
         }
+    }
+    if (status == PAY_OK && !read_signed(store, arena, load)) {
+        status = pay_err_set(err, PAY_RETRY, 0, "store.load", "the arena is full");
     }
     return status;
 }
@@ -432,24 +551,50 @@ static void read_asks(struct pay_store *store, const struct pay_store_load *load
             load->pauses[pay_pg_int(result, row, 0)]->paused = true;
         }
     }
+    for (int kind = 0; load->key_count > 0 && kind < PAY_MONEY_KIND_COUNT; kind++) {
+        const struct pay_pg_result *result = pay_store_result(store, at++);
+        for (size_t row = 0; row < pay_pg_rows(result); row++) {
+            load->keys[pay_pg_int(result, row, 0)]->taken = true;
+        }
+    }
+    if (load->day_count > 0) {
+        const struct pay_pg_result *result = pay_store_result(store, at++);
+        for (size_t row = 0; row < pay_pg_rows(result); row++) {
+            size_t from = 0;
+            find(load, &from, pay_pg_text(result, row, 0))->refund_day.amount_minor =
+                pay_pg_int(result, row, 1);
+        }
+    }
+}
+
+static void add_payments(struct pay_pg_params *params, struct pay_snapshot *const *snapshots,
+                         size_t count)
+{
+    pay_pg_array_begin(params, PAY_PG_TEXT);
+    for (size_t i = 0; i < count; i++) {
+        pay_pg_add_text_c(params, snapshots[i]->order.payment_id);
+    }
+    pay_pg_array_end(params);
 }
 
 static enum pay_status queue_parts(struct pay_store *store, const struct pay_store_load *load,
                                    struct pay_err *err)
 {
     static const struct pay_pg_stmt *const stmts[PART_COUNT] = {
-        [PART_ORDERS] = &load_orders,         [PART_ROUTES] = &load_routes,
-        [PART_ATTEMPTS] = &load_attempts,     [PART_GATES] = &load_gates,
-        [PART_REFERENCES] = &load_references, [PART_CASES] = &load_cases,
+        [PART_ORDERS] = &load_orders,           [PART_ROUTES] = &load_routes,
+        [PART_ATTEMPTS] = &load_attempts,       [PART_GATES] = &load_gates,
+        [PART_REFERENCES] = &load_references,   [PART_CASES] = &load_cases,
+        [PART_CAPTURES] = &pay_load_captures,   [PART_REFUNDS] = &pay_load_refunds,
+        [PART_DISPUTES] = &pay_load_disputes,   [PART_REQUESTS] = &pay_load_requests,
+        [PART_APPROVALS] = &pay_load_approvals,
     };
-    struct pay_pg_params *params = pay_store_params(store);
-    pay_pg_array_begin(params, PAY_PG_TEXT);
-    for (size_t i = 0; i < load->count; i++) {
-        pay_pg_add_text_c(params, load->snapshots[i]->order.payment_id);
-    }
-    pay_pg_array_end(params);
+    add_payments(pay_store_params(store), load->snapshots, load->count);
     enum pay_status status = PAY_OK;
     for (enum load_part part = PART_ORDERS; part < PART_NOW && status == PAY_OK; part++) {
+        if (part == PART_REQUESTS) {
+            pay_pg_add_text_array(pay_store_more_params(store), load->request_ids,
+                                  load->request_id_count);
+        }
         status = pay_store_queue(store, stmts[part], PAY_STORE_ANY_COUNT, err);
     }
     if (status == PAY_OK) {
@@ -486,6 +631,14 @@ static enum pay_status queue_load(struct pay_store *store, const struct pay_stor
         status = queue_ask(store, &load_pauses, COLUMNS(pause_columns),
                            (const void *const *)load->pauses, load->pause_count, err);
     }
+    for (int kind = 0; kind < PAY_MONEY_KIND_COUNT && status == PAY_OK; kind++) {
+        status = queue_ask(store, &load_keys[kind], COLUMNS(key_columns),
+                           (const void *const *)load->keys, load->key_count, err);
+    }
+    if (status == PAY_OK && load->day_count > 0) {
+        add_payments(pay_store_params(store), load->days, load->day_count);
+        status = pay_store_queue(store, &load_days, PAY_STORE_ANY_COUNT, err);
+    }
     return status;
 }
 
@@ -494,7 +647,7 @@ static void forget(struct pay_snapshot *snapshot)
 {
     char payment_id[PAY_PAYMENT_ID_SIZE];
     memcpy(payment_id, snapshot->order.payment_id, sizeof(payment_id));
-    *snapshot = (struct pay_snapshot){.order = {.intent_route_no = -1}};
+    *snapshot = (struct pay_snapshot){.order = {.intent_route_no = -1}, .keeps_actions = true};
     memcpy(snapshot->order.payment_id, payment_id, sizeof(payment_id));
 }
 

@@ -36,6 +36,23 @@ struct pay_store_pause_ask {
     bool paused; /**< Answer. */
 };
 
+/** CAPTURE, REQUEST_REFUND: has the merchant's number an action of another payment? */
+struct pay_store_key_ask {
+    enum pay_money_kind kind;
+    struct pay_str merchant_id;
+    struct pay_str key; /**< As a row has it: pay_id_shorten(). */
+    struct pay_str payment_id;
+    bool taken; /**< Answer. */
+};
+
+/** A request that was loaded, and what was signed: the caller decodes it and fills the request. */
+struct pay_store_signed_request {
+    struct pay_snapshot *snapshot;
+    size_t index; /**< Into its requests. */
+    struct pay_bytes command;
+    struct pay_bytes writer_fingerprint;
+};
+
 struct pay_store_load {
     struct pay_snapshot *const *snapshots; /**< order.payment_id set, sorted by it, none twice. */
     size_t count;
@@ -45,6 +62,14 @@ struct pay_store_load {
     size_t order_no_count;
     struct pay_store_pause_ask *const *pauses;
     size_t pause_count;
+    struct pay_store_key_ask *const *keys;
+    size_t key_count;
+    const struct pay_str *request_ids; /**< Loaded whatever their status: what an APPROVE names. */
+    size_t request_id_count;
+    struct pay_snapshot *const *days; /**< Of snapshots: those that need their refund_day. */
+    size_t day_count;
+    struct pay_store_signed_request *requests; /**< Answer, in the arena. */
+    size_t request_count;
     int64_t now_us; /**< Answer: the transaction's time by the database's clock. */
 };
 

@@ -88,6 +88,12 @@ const char *pay_column_deadline_kind(int value);
 const char *pay_column_aggregate(int value);
 const char *pay_column_verdict(int value);
 const char *pay_column_source(int value);
+const char *pay_column_money_status(int value);
+const char *pay_column_origin(int value);
+const char *pay_column_dispute_status(int value);
+const char *pay_column_dispute_funds(int value);
+const char *pay_column_request_status(int value);
+const char *pay_column_command_type(int value);
 
 /* Reading. */
 /** @brief Copy a text into a fixed array; NULL gives "". Too long is a bug of the schema: cut. */

@@ -20,7 +20,7 @@
 
 #define PAY_STORE_COUNT (-7001)                /**< err.code: rows touched != rows meant. */
 #define PAY_STORE_PARAMS_BYTES_MAX (64u << 20) /**< Of one statement. */
-#define PAY_STORE_SCHEMA_VERSION 3             /**< Migrations that this code was written for. */
+#define PAY_STORE_SCHEMA_VERSION 4             /**< Migrations that this code was written for. */
 
 struct pay_store;
 
