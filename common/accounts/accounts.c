@@ -125,11 +125,16 @@ bool pay_accounts_policy(const struct pay_accounts *accounts, struct pay_str mer
     }
     const struct pay_currency_limit *limit =
         find_limit(merchant->amount_max, merchant->amount_max_count, currency);
+    const struct pay_currency_limit refunds = pay_merchant_refund_threshold(merchant, currency);
     *ret_policy = (struct pay_policy){.order_expires_after_us = merchant->order_expires_after_us,
                                       .failover_window_us = merchant->failover_window_us,
                                       .retry_until_expiry = merchant->retry_until_expiry,
                                       .amount_max_minor = limit == NULL ? 0 : limit->minor,
-                                      .manual_capture = merchant->manual_capture};
+                                      .manual_capture = merchant->manual_capture,
+                                      .refund_threshold_minor = refunds.minor,
+                                      .refund_threshold_day_minor = refunds.per_day_minor,
+                                      .captures_at_end = merchant->authorization_end ==
+                                                         PAY_AUTHORIZATION_END_CAPTURE};
     return true;
 }
 

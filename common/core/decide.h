@@ -173,6 +173,7 @@ struct pay_history_row {
     struct pay_money amount;
     int fact_effect; /**< Index of the FACT effect it published; -1: none. */
     bool outside;    /**< Of no payment's history: the command of a caller who has no part in it. */
+    bool is_controlled; /**< By what two people approved, whatever the input's own level. */
 };
 
 struct pay_decision {

@@ -187,6 +187,7 @@ int pay_turn_record(struct pay_turn *turn, const struct pay_record *record)
     row->event_name = turn->event_name;
     row->reason_code = record->reason_code;
     row->outside = record->outside;
+    row->is_controlled = turn->evidence == PAY_EVIDENCE_CONTROLLED;
     row->provider_reference = reference_of(turn, record);
     row->has_amount = record->amount != NULL || (event != NULL && event->has_amount);
     row->amount = record->amount != NULL ? *record->amount

@@ -18,13 +18,16 @@ static const struct pay_pg_stmt insert_request = {
            " writer_fingerprint, sha256, aggregate_id, expected_version, reason_code, attachments,"
            " requested_by, status, expires_at, decided_at, created_at)"
            " SELECT u.id, u.payment, u.type, u.command, u.fingerprint, u.sha256, u.aggregate,"
-           " CASE WHEN u.has_version THEN u.version END, u.reason, u.attachments::jsonb, u.by,"
-           " u.status, u.expires_at, u.decided_at, now()"
+           " CASE WHEN u.has_version THEN u.version END, u.reason, (SELECT"
+           " coalesce(jsonb_agg(jsonb_build_object('reference', t.reference, 'sha256',"
+           " encode(t.sha256, 'hex')) ORDER BY t.n), '[]') FROM unnest($15::text[], $16::text[],"
+           " $17::bytea[]) WITH ORDINALITY AS t(id, reference, sha256, n) WHERE t.id = u.id),"
+           " u.by, u.status, u.expires_at, u.decided_at, now()"
            " FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[],"
            " $6::bytea[], $7::text[], $8::int8[], $9::bool[], $10::text[], $11::text[],"
-           " $12::text[], $13::text[], $14::timestamptz[], $15::timestamptz[])"
+           " $12::text[], $13::timestamptz[], $14::timestamptz[])"
            " AS u(id, payment, type, command, fingerprint, sha256, aggregate, version,"
-           " has_version, reason, attachments, by, status, expires_at, decided_at)",
+           " has_version, reason, by, status, expires_at, decided_at)",
 };
 
 static const struct pay_column request_columns[] = {
@@ -38,7 +41,6 @@ static const struct pay_column request_columns[] = {
     {PAY_COLUMN_INT8, REQ_ROW(expected_version), NULL},
     {PAY_COLUMN_BOOL, REQ_ROW(has_version), NULL},
     {PAY_COLUMN_CHARS, REQ(reason_code), NULL},
-    {PAY_COLUMN_STR, REQ_ROW(attachments), NULL},
     {PAY_COLUMN_CHARS, REQ(requested_by), NULL},
     {PAY_COLUMN_NAME, REQ(status), pay_column_request_status},
     {PAY_COLUMN_TIME, REQ(expires_at_us), NULL},
@@ -72,12 +74,38 @@ static const struct pay_column approval_columns[] = {
     {PAY_COLUMN_STR, APP_ROW(key_id), NULL},
 };
 
+/* One array each over all requests: which request, what, and its digest. */
+static void add_attachments(struct pay_pg_params *params,
+                            const struct pay_store_request_row *const *rows, size_t count)
+{
+    for (int part = 0; part < 3; part++) {
+        pay_pg_array_begin(params, part == 2 ? PAY_PG_BYTEA : PAY_PG_TEXT);
+        for (size_t r = 0; r < count; r++) {
+            for (size_t i = 0; i < rows[r]->attachment_count; i++) {
+                const struct pay_attachment *attachment = &rows[r]->attachments[i];
+                if (part == 0) {
+                    pay_pg_add_text_c(params, rows[r]->request.request_id);
+                } else if (part == 1) {
+                    pay_pg_add_text(params, attachment->reference);
+                } else {
+                    pay_pg_add_bytea(params, attachment->sha256);
+                }
+            }
+        }
+        pay_pg_array_end(params);
+    }
+}
+
 enum pay_status pay_store_request_add(struct pay_store *store,
                                       const struct pay_store_request_row *const *rows, size_t count,
                                       struct pay_err *err)
 {
-    return pay_store_queue_rows(store, &insert_request, COLUMNS(request_columns),
-                                (const void *const *)rows, count, err);
+    if (count == 0) {
+        return PAY_OK;
+    }
+    pay_store_add_columns(store, COLUMNS(request_columns), (const void *const *)rows, count);
+    add_attachments(pay_store_more_params(store), rows, count);
+    return pay_store_queue(store, &insert_request, (int64_t)count, err);
 }
 
 enum pay_status pay_store_request_update(struct pay_store *store,

@@ -18,7 +18,8 @@ struct pay_store_request_row {
     struct pay_bytes sha256;             /**< 32 bytes. */
     struct pay_bytes command;            /**< New: the Command's value bytes. */
     struct pay_bytes writer_fingerprint; /**< New: 8 bytes, of the schema they were written with. */
-    struct pay_str attachments;          /**< New: JSON array of {"reference", "sha256"}. */
+    const struct pay_attachment *attachments; /**< New. */
+    size_t attachment_count;
     int64_t expected_version;
     bool has_version; /**< false: none is expected. */
 };

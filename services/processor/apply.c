@@ -478,6 +478,7 @@ static enum pay_status group(struct pay_try *turn, struct pay_err *err)
 
 struct asks {
     struct pay_list snapshots, dues, order_nos, pauses, paused_routes;
+    struct pay_money_asks money;
 };
 
 static bool ask_item(struct pay_arena *arena, struct pay_item *item, struct asks *asks)
@@ -530,7 +531,8 @@ static enum pay_status load(struct pay_try *turn, struct pay_list *units, struct
         clear_emissions(unit);
         fits = pay_list_add(arena, &asks.snapshots, &unit->snapshot);
         for (size_t i = 0; i < unit->work.count && fits; i++) {
-            fits = ask_item(arena, unit->work.items[i], &asks);
+            fits = ask_item(arena, unit->work.items[i], &asks) &&
+                   pay_money_ask(arena, unit, unit->work.items[i], &asks.money);
         }
     }
     if (!fits) {
@@ -545,8 +547,15 @@ static enum pay_status load(struct pay_try *turn, struct pay_list *units, struct
         .order_no_count = asks.order_nos.count,
         .pauses = (struct pay_store_pause_ask *const *)asks.pauses.items,
         .pause_count = asks.pauses.count,
+        .keys = (struct pay_store_key_ask *const *)asks.money.keys.items,
+        .key_count = asks.money.keys.count,
+        .request_ids = asks.money.request_ids,
+        .request_id_count = asks.money.request_id_count,
+        .days = (struct pay_snapshot *const *)asks.money.days.items,
+        .day_count = asks.money.days.count,
     };
     enum pay_status status = pay_store_snapshot_load(turn->worker->store, arena, &wanted, err);
+    status = status != PAY_OK ? status : pay_money_open_requests(turn, &wanted, err);
     if (status != PAY_OK) {
         return status;
     }
@@ -559,6 +568,7 @@ static enum pay_status load(struct pay_try *turn, struct pay_list *units, struct
     for (size_t u = 0; u < units->count; u++) {
         struct pay_unit *unit = units->items[u];
         unit->loaded = unit->snapshot.order.exists;
+        unit->day_loaded_minor = unit->snapshot.refund_day.amount_minor;
         unit->loaded_routes = unit->named_routes = unit->snapshot.route_count;
         pay_unit_set_traits(turn->worker, unit);
     }

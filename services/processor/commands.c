@@ -72,6 +72,9 @@ static const char *resolve_routes(struct pay_worker *worker, struct pay_item *it
     } else if (command->route.psp_account.ptr == NULL || command->route.psp_account.len == 0) {
         choices = NULL; /* another command, or one that leaves the route to the payment's own */
     }
+    if (command->type == PAY_CMD_CAPTURE || command->type == PAY_CMD_REQUEST_REFUND) {
+        amount = command->money.amount;
+    }
     if (!pay_accounts_policy(worker->accounts, command->merchant_id, pay_str_of(amount.currency),
                              &item->policy)) {
         return "UNKNOWN_MERCHANT";

@@ -250,7 +250,7 @@ static bool emit_history(struct pay_try *turn, struct pay_unit *unit, const stru
         .event_name = keep(arena, from->event_name),
         .event_id = in->command != NULL ? item->cause : item->what->input_id,
         .source = in->source,
-        .evidence = in->evidence,
+        .evidence = from->is_controlled ? PAY_EVIDENCE_CONTROLLED : in->evidence,
         .reason_code = keep(arena, from->reason_code),
         .provider_reference = pay_arena_str(arena, from->provider_reference),
         .trace_id = item->trace_id,
@@ -419,6 +419,7 @@ static enum pay_status decide_item(struct pay_try *turn, struct pay_unit *unit,
     struct pay_decide_input in;
     struct pay_decision *decision = turn->worker->decision;
     make_input(turn, item, &in);
+    pay_money_prepare(turn, unit, item, &in);
     unit->snapshot.order_no_taken = item->order_no.taken;
     if (!pay_store_snapshot_reserve(turn->worker->scratch, &unit->snapshot)) {
         return full(err);

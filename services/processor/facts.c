@@ -116,6 +116,25 @@ static void set_command(struct pay_payment_event *event, const struct pay_item *
     };
 }
 
+/* What was decided, not what the message said: it may have been old, or said twice. */
+static void set_dispute(struct pay_payment_event *event, const struct pay_snapshot *snapshot,
+                        const struct pay_item *item, const struct pay_fact *fact)
+{
+    if (fact->dispute_index < 0) {
+        event->dispute = item->what->event.dispute;
+        return;
+    }
+    const struct pay_dispute *dispute = &snapshot->disputes[fact->dispute_index];
+    event->dispute = (struct pay_dispute_detail){
+        .is_set = true,
+        .status = (int)dispute->status,
+        .funds = (int)fact->funds,
+        .is_inquiry = dispute->is_inquiry,
+        .reason_code = text_of(dispute->reason_code),
+        .evidence_due_at_us = dispute->evidence_due_at_us,
+    };
+}
+
 static void make_event(const struct pay_try *turn, const struct pay_snapshot *snapshot,
                        const struct pay_item *item, const struct pay_fact *fact,
                        struct pay_payment_event *event)
@@ -148,7 +167,7 @@ static void make_event(const struct pay_try *turn, const struct pay_snapshot *sn
         event->action = item->what->event.action;
     }
     if (is_dispute(fact->type)) {
-        event->dispute = item->what->event.dispute;
+        set_dispute(event, snapshot, item, fact);
     }
 }
 

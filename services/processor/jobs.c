@@ -63,6 +63,31 @@ static struct pay_sealed sealed_of(const struct pay_job_plan *plan)
     return (struct pay_sealed){.ciphertext = {NULL, 0}};
 }
 
+/* The capture or refund that a job is about; NULL: the attempt itself. */
+static const struct pay_money_action *action_of(const struct pay_snapshot *snapshot,
+                                                const struct pay_job_effect *effect)
+{
+    switch (effect->kind) {
+    case PAY_JOB_CAPTURE:
+    case PAY_JOB_QUERY_CAPTURE:
+        return &snapshot->captures[effect->action_index];
+    case PAY_JOB_REFUND:
+    case PAY_JOB_QUERY_REFUND:
+        return &snapshot->refunds[effect->action_index];
+    default:
+        return NULL;
+    }
+}
+
+/* It bears its own number, amount and name at the PSP. */
+static void set_action(struct pay_psp_job *job, const struct pay_money_action *action)
+{
+    job->action_id = pay_str_of(action->action_id);
+    job->request_no = pay_str_of(action->action_id);
+    job->amount_minor = action->amount.amount_minor;
+    job->is_final = job->kind == PAY_JOB_CAPTURE && action->is_final;
+}
+
 static void make_job(const struct pay_unit *unit, const struct pay_job_plan *plan,
                      struct pay_reference references[PAY_JOB_REFERENCES_MAX],
                      struct pay_psp_job *job)
@@ -88,15 +113,18 @@ static void make_job(const struct pay_unit *unit, const struct pay_job_plan *pla
         .amount_minor = moves_money(effect->kind) ? attempt->amount.amount_minor : 0,
         .attempt_amount_minor = attempt->amount.amount_minor,
         .capture_mode = snapshot->order.capture_mode,
-        .is_final = effect->kind == PAY_JOB_CAPTURE,
         .params = sealed_of(plan),
         .description = unit->detail.description,
         .reason_code = pay_str_of(effect->reason_code),
         .expires_at_us = effect->expires_at_us,
         .not_after_us = effect->not_after_us,
-        .try_no = effect->number,
+        .try_no = effect->try_no,
         .traceparent = own_trace.ptr != NULL ? own_trace : unit->detail.traceparent,
     };
+    const struct pay_money_action *action = action_of(snapshot, effect);
+    if (action != NULL) {
+        set_action(job, action);
+    }
     if (effect->about_job_id[0] != '\0') {
         job->about_job_id = pay_str_of(effect->about_job_id);
     }

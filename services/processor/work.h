@@ -20,6 +20,7 @@
 #include "common/crypto/keyring.h"
 #include "common/crypto/sha256.h"
 #include "common/io/kafka/kafka_consumer.h"
+#include "common/store/approval.h"
 #include "common/store/attempt.h"
 #include "common/store/cases.h"
 #include "common/store/commands.h"
@@ -27,6 +28,7 @@
 #include "common/store/gate.h"
 #include "common/store/history.h"
 #include "common/store/inbox.h"
+#include "common/store/money.h"
 #include "common/store/order.h"
 #include "common/store/outbox.h"
 #include "common/store/reference.h"
@@ -97,6 +99,8 @@ struct pay_item {
     struct pay_store_order_no_ask order_no;
     struct pay_store_dead_event dead_event;
     struct pay_store_case_ask case_ask;
+    struct pay_store_key_ask key_ask; /**< CAPTURE, REQUEST_REFUND. */
+    char action_key[PAY_IDEMPOTENCY_KEY_SIZE];
     struct pay_item *same; /**< Folded into that item of this try. */
     bool done;             /**< Nothing is to be decided: a duplicate, or answered already. */
     const struct pay_payment_input *what; /**< The input to decide: its own or the stored one. */
@@ -146,7 +150,8 @@ struct pay_unit {
     size_t named_routes; /**< Routes whose parameters are in route_rows. */
     bool loaded;         /**< The order was there when it was read. */
     bool won;
-    bool decided; /**< Has history of its own: its version is to be raised. */
+    bool decided;             /**< Has history of its own: its version is to be raised. */
+    int64_t day_loaded_minor; /**< The merchant's refund_day as it was read. */
     struct pay_store_order_detail detail;
     struct pay_list history, outbox, jobs, deadlines, commands, audits, redirects, events, cases,
         route_rows, renewals, pauses, case_notes, withheld, revived, closed_cases;
@@ -306,6 +311,38 @@ struct pay_store_outbox_row *pay_outbox_row(struct pay_try *turn, struct pay_uni
 /** @brief Load what the planned jobs need and encode them. */
 PAY_MUST_CHECK enum pay_status pay_jobs_make(struct pay_try *turn, struct pay_list *units,
                                              struct pay_err *err);
+
+/* ---- money.c: captures, refunds, disputes, approvals ---- */
+
+/** Rows of their tables, over all payments that won. */
+struct pay_money_rows {
+    struct pay_list new_actions[PAY_MONEY_KIND_COUNT], actions[PAY_MONEY_KIND_COUNT];
+    struct pay_list new_disputes, disputes, days, new_requests, requests, approvals;
+};
+/** What the items of a load need beside their payments' rows. */
+struct pay_money_asks {
+    struct pay_list keys;      /**< pay_store_key_ask */
+    struct pay_list key_items; /**< pay_item, one per key. */
+    struct pay_list days;      /**< pay_snapshot */
+    struct pay_str *request_ids;
+    size_t request_id_count, request_id_cap;
+};
+/** @brief Collect what one item needs. @return false: no room. */
+PAY_MUST_CHECK bool pay_money_ask(struct pay_arena *arena, struct pay_unit *unit,
+                                  struct pay_item *item, struct pay_money_asks *asks);
+/** @brief Fill the requests that were loaded from what was signed. */
+PAY_MUST_CHECK enum pay_status pay_money_open_requests(struct pay_try *turn,
+                                                       const struct pay_store_load *loaded,
+                                                       struct pay_err *err);
+/** @brief Before an item is decided: what only this input needs. */
+void pay_money_prepare(const struct pay_try *turn, struct pay_unit *unit,
+                       const struct pay_item *item, struct pay_decide_input *in);
+/** @brief Collect the changed rows of a payment that won. @return false: no room. */
+PAY_MUST_CHECK bool pay_money_collect(struct pay_arena *arena, struct pay_unit *unit,
+                                      struct pay_money_rows *rows);
+/** @brief Queue them; attempts and amounts are queued already. */
+PAY_MUST_CHECK enum pay_status
+pay_money_queue(struct pay_store *store, const struct pay_money_rows *rows, struct pay_err *err);
 
 /* ---- orphan.c ---- */
 

@@ -127,6 +127,7 @@ struct rest {
     struct pay_list arrived, new_attempts, attempts, amounts, routes, renewals, references, gates,
         new_cases, cases, loose_cases, history, set_deadlines, clear_deadlines, commands, audits,
         redirects, events, pauses, withheld, revived, closed_cases, outbox;
+    struct pay_money_rows money;
 };
 
 static bool add_all(struct pay_arena *arena, struct pay_list *to, const struct pay_list *from)
@@ -234,9 +235,9 @@ static bool add_case(struct pay_arena *arena, struct pay_unit *unit,
         .reason_code = note->reason_code,
         .open = from->open,
     };
-    if (!from->open && note->item->command != NULL) {
-        row->resolved_by = note->item->command->caller;
-        row->resolution_code = note->item->command->controlled.reason_code;
+    if (!from->open) {
+        row->resolved_by = pay_str_of(from->resolved_by);
+        row->resolution_code = pay_str_of(from->resolution_code);
     }
     bool is_new = from->change == PAY_ROW_INSERTED;
     return pay_list_add(arena, is_new ? &rest->new_cases : &rest->cases, row);
@@ -265,7 +266,8 @@ static bool add_deadlines(struct pay_arena *arena, struct pay_unit *unit, struct
 static bool add_rest(struct pay_arena *arena, struct pay_unit *unit, struct rest *rest)
 {
     bool fits = add_attempts(arena, unit, rest) && add_references(arena, unit, rest) &&
-                add_gates(arena, unit, rest) && add_deadlines(arena, unit, rest);
+                add_gates(arena, unit, rest) && add_deadlines(arena, unit, rest) &&
+                pay_money_collect(arena, unit, &rest->money);
     for (size_t i = 0; i < unit->case_notes.count && fits; i++) {
         fits = add_case(arena, unit, unit->case_notes.items[i], rest);
     }
@@ -337,6 +339,7 @@ static enum pay_status queue_payment(struct pay_store *store, struct rest *rest,
     s = s != PAY_OK
             ? s
             : pay_store_reference_add(store, ROWS(pay_store_reference_row, rest->references));
+    s = s != PAY_OK ? s : pay_money_queue(store, &rest->money, err);
     s = s != PAY_OK ? s : pay_store_gate_add(store, ROWS(pay_store_gate_row, rest->gates));
     return s;
 }

@@ -20,6 +20,14 @@
 /* The environment and the process are touched by the test's own thread only. */
 /* NOLINTBEGIN(concurrency-mt-unsafe) */
 
+#define CONTROL                                                             \
+    " \"FORCE_CLOSE_UNKNOWN\", \"CORRECT_STATE\", \"RELEASE_RESERVATION\"," \
+    " \"OVERRIDE_BLOCK\", \"APPROVE\", \"DECLINE\""
+#define OPERATOR(n_)                                                             \
+    " {\"id\": \"operator-" n_ "\", \"kind\": \"operator\", \"keys\": [{\"id\":" \
+    " \"operator-" n_ "-a\", \"file\": \"operator-" n_ ".pub\"}], \"may\":"      \
+    " [{\"merchant\": \"*\", \"commands\": [" CONTROL "]}]}"
+
 static const char accounts_text[] =
     "{\"version\": 1, \"merchants\": [{\"id\": \"other\","
     " \"limits\": {\"commands_per_s\": 200, \"amount_max_minor\": {\"EUR\": 1000000}},"
@@ -29,8 +37,8 @@ static const char accounts_text[] =
     " \"default_routes\": []}, {\"id\": \"acme\","
     " \"limits\": {\"commands_per_s\": 200, \"amount_max_minor\": {\"EUR\": 1000000}},"
     " \"order_expires_after_s\": 86400, \"failover_window_s\": 900, \"retry_until_expiry\": true,"
-    " \"authorization_end\": \"void\","
-    " \"refund_threshold_minor\": {\"EUR\": {\"per_payment\": 0, \"per_day\": 0}},"
+    " \"authorization_end\": \"void\", \"manual_capture\": true,"
+    " \"refund_threshold_minor\": {\"EUR\": {\"per_payment\": 150, \"per_day\": 200}},"
     " \"default_routes\": [{\"method\": \"card\", \"currency\": \"EUR\", \"min_minor\": 1,"
     " \"max_minor\": 1000000, \"psp_account\": \"stripe-acme\", \"failover_on_not_found\": "
     "false}]}, {\"id\": \"globex\","
@@ -55,11 +63,13 @@ static const char accounts_text[] =
     " \"keys\": [{\"id\": \"shop-a\", \"file\": \"shop.pub\"}], \"may\": [{\"merchant\": \"acme\","
     " \"commands\": [\"CREATE_PAYMENT\", \"START_ATTEMPT\", \"CHANGE_METHOD\", "
     "\"CONTINUE_ATTEMPT\","
-    " \"CANCEL_PAYMENT\"]}, {\"merchant\": \"globex\", \"commands\": [\"CANCEL_PAYMENT\"]}]},"
+    " \"CANCEL_PAYMENT\", \"CAPTURE\", \"REQUEST_REFUND\"]}, {\"merchant\": \"globex\", "
+    "\"commands\": [\"CANCEL_PAYMENT\"]}]},"
     " {\"id\": \"operator-1\", \"kind\": \"operator\","
     " \"keys\": [{\"id\": \"operator-1-a\", \"file\": \"operator.pub\"}], \"may\": [{\"merchant\":"
     " \"*\", \"commands\": [\"PAUSE_ROUTE\", \"RESUME_ROUTE\", \"REPLAY_INPUT\", "
-    "\"REPLAY_EVENT\", \"DISCARD_EVENT\", \"RESOLVE_CASE\"]}]}]}";
+    "\"REPLAY_EVENT\", \"DISCARD_EVENT\", \"RESOLVE_CASE\", \"REQUEST_REFUND\"," CONTROL
+    "]}]}," OPERATOR("2") "," OPERATOR("3") "]}";
 
 void world_must(struct world *world, enum pay_status status)
 {
@@ -103,6 +113,8 @@ static void make_files(struct world *world)
     world->shop = make_key(world, "shop");
     world->stranger = make_key(world, "stranger");
     world->operator_1 = make_key(world, "operator");
+    world->operator_2 = make_key(world, "operator-2");
+    world->operator_3 = make_key(world, "operator-3");
     write_text(world, "sk-a", "sk_test_0000000000000000");
     write_text(world, "whsec-a", "whsec_0000000000000000");
     write_text(world, "accounts.json", accounts_text);
@@ -192,6 +204,8 @@ int world_close(void **state)
     world->shop = pay_ed25519_private_free(world->shop);
     world->stranger = pay_ed25519_private_free(world->stranger);
     world->operator_1 = pay_ed25519_private_free(world->operator_1);
+    world->operator_2 = pay_ed25519_private_free(world->operator_2);
+    world->operator_3 = pay_ed25519_private_free(world->operator_3);
     world->arena = pay_arena_free(world->arena);
     pay_testdb_close(&world->db);
     (void)snprintf(command, sizeof(command), "rm -rf '%s'", world->dir);

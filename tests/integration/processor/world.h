@@ -21,7 +21,7 @@ struct world {
     struct pay_processor_settings cfg;
     struct pay_keyring *keyring;
     struct pay_accounts *accounts;
-    struct pay_ed25519_private *shop, *stranger, *operator_1;
+    struct pay_ed25519_private *shop, *stranger, *operator_1, *operator_2, *operator_3;
     struct pay_codec *codec;
     struct pay_arena *arena; /**< Of records. */
     struct pay_worker *worker;

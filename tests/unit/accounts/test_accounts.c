@@ -295,6 +295,8 @@ static void test_policy_and_thresholds(void **state)
     const struct pay_merchant *acme = pay_accounts_merchant(accounts, PAY_STR("acme"));
     struct pay_policy policy = {0};
     assert_true(pay_accounts_policy(accounts, PAY_STR("acme"), PAY_STR("EUR"), &policy));
+    assert_int_equal(policy.refund_threshold_minor, 5000);
+    assert_int_equal(policy.refund_threshold_day_minor, 100000);
     assert_int_equal(policy.amount_max_minor, 1000000);
     assert_int_equal(policy.order_expires_after_us, INT64_C(86400000000));
     assert_int_equal(policy.failover_window_us, 900000000);
