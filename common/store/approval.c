@@ -74,23 +74,30 @@ static const struct pay_column approval_columns[] = {
     {PAY_COLUMN_STR, APP_ROW(key_id), NULL},
 };
 
+enum { WHICH_REQUEST, WHAT, DIGEST, PART_COUNT };
+
+static void add_part(struct pay_pg_params *params, const struct pay_store_request_row *row,
+                     int part)
+{
+    for (size_t i = 0; i < row->attachment_count; i++) {
+        if (part == WHICH_REQUEST) {
+            pay_pg_add_text_c(params, row->request.request_id);
+        } else if (part == WHAT) {
+            pay_pg_add_text(params, row->attachments[i].reference);
+        } else {
+            pay_pg_add_bytea(params, row->attachments[i].sha256);
+        }
+    }
+}
+
 /* One array each over all requests: which request, what, and its digest. */
 static void add_attachments(struct pay_pg_params *params,
                             const struct pay_store_request_row *const *rows, size_t count)
 {
-    for (int part = 0; part < 3; part++) {
-        pay_pg_array_begin(params, part == 2 ? PAY_PG_BYTEA : PAY_PG_TEXT);
+    for (int part = 0; part < PART_COUNT; part++) {
+        pay_pg_array_begin(params, part == DIGEST ? PAY_PG_BYTEA : PAY_PG_TEXT);
         for (size_t r = 0; r < count; r++) {
-            for (size_t i = 0; i < rows[r]->attachment_count; i++) {
-                const struct pay_attachment *attachment = &rows[r]->attachments[i];
-                if (part == 0) {
-                    pay_pg_add_text_c(params, rows[r]->request.request_id);
-                } else if (part == 1) {
-                    pay_pg_add_text(params, attachment->reference);
-                } else {
-                    pay_pg_add_bytea(params, attachment->sha256);
-                }
-            }
+            add_part(params, rows[r], part);
         }
         pay_pg_array_end(params);
     }

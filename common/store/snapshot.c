@@ -344,12 +344,18 @@ static const struct room rooms[] = {
 };
 #define ROOM_COUNT (sizeof(rooms) / sizeof(rooms[0]))
 
+static size_t *size_at(void *base, size_t offset)
+{
+    void *at = (char *)base + offset;
+    return at;
+}
+
 static bool reserve(struct pay_arena *arena, struct pay_snapshot *snapshot, const struct room *room,
                     size_t want)
 {
     void *items;
-    size_t *cap = (size_t *)(void *)((char *)snapshot + room->cap);
-    const size_t *count = (const size_t *)(const void *)((const char *)snapshot + room->count);
+    size_t *cap = size_at(snapshot, room->cap);
+    const size_t *count = size_at(snapshot, room->count);
     memcpy((void *)&items, (const char *)snapshot + room->items, sizeof(items));
     bool fits = grow(arena, &items, *count, cap, want, room->size);
     memcpy((char *)snapshot + room->items, (const void *)&items, sizeof(items));
@@ -363,8 +369,7 @@ bool pay_store_snapshot_reserve(struct pay_arena *arena, struct pay_snapshot *sn
                      sizeof(struct pay_route));
     snapshot->routes = routes;
     for (size_t i = 0; i < ROOM_COUNT && fits; i++) {
-        const size_t *count =
-            (const size_t *)(const void *)((const char *)snapshot + rooms[i].count);
+        const size_t *count = size_at(snapshot, rooms[i].count);
         fits = reserve(arena, snapshot, &rooms[i], *count + rooms[i].spare);
     }
     return fits;
@@ -461,7 +466,7 @@ static bool make_room(struct pay_arena *arena, struct pay_snapshot *snapshot)
     snapshot->route_cap = PAY_ROUTES_MAX;
     bool fits = snapshot->routes != NULL;
     for (size_t i = 0; i < ROOM_COUNT && fits; i++) {
-        size_t *cap = (size_t *)(void *)((char *)snapshot + rooms[i].cap);
+        size_t *cap = size_at(snapshot, rooms[i].cap);
         size_t rows = *cap;
         *cap = 0;
         fits = reserve(arena, snapshot, &rooms[i], rows + rooms[i].spare);

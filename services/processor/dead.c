@@ -93,7 +93,7 @@ static const char *refuse_twin(const struct pay_worker *worker, const struct pay
 static enum pay_status make_twin(struct pay_worker *worker, struct pay_item *item,
                                  const struct pay_store_stored_event *row, struct pay_err *err)
 {
-    struct pay_bytes value;
+    struct pay_bytes value = {NULL, 0};
     enum pay_status status = open_body(worker, item, row, &value, err);
     if (status == PAY_REJECT) {
         item->twin_refusal = "EVIDENCE_SEALED";
