@@ -7,20 +7,38 @@
 
 #include "common/base/banned.h"
 
+#define OF_ATTEMPT                                                                      \
+    "SELECT a.attempt_id, a.payment_id, o.merchant_id, a.psp, a.psp_account, a.method," \
+    " a.status, o.capture_mode, a.amount_minor, a.currency, "
+#define LATEST_JOB(id_)                                                              \
+    " (SELECT g.job_id FROM payfact.psp_request g WHERE g.payment_id = a.payment_id" \
+    "  AND g.action_id = " id_ " AND g.sending_at IS NOT NULL"                       \
+    "  ORDER BY g.last_send_at DESC LIMIT 1),"
+#define REFERENCES                                                             \
+    " (SELECT array_agg(r.kind::text ORDER BY r.created_at, r.kind) FROM"      \
+    "  payfact.attempt_reference r WHERE r.attempt_id = a.attempt_id),"        \
+    " (SELECT array_agg(r.reference::text ORDER BY r.created_at, r.kind) FROM" \
+    "  payfact.attempt_reference r WHERE r.attempt_id = a.attempt_id)"
+
 static const struct pay_pg_stmt load_stmt = {
     .name = "ask_load",
-    .sql = "SELECT a.attempt_id, a.payment_id, o.merchant_id, a.psp, a.psp_account, a.method,"
-           " a.status, o.capture_mode, a.amount_minor, a.currency, a.unknown_since,"
-           " a.submitted_at, a.created_at,"
-           " (SELECT g.job_id FROM payfact.psp_request g WHERE g.payment_id = a.payment_id"
-           "  AND g.action_id = a.attempt_id AND g.sending_at IS NOT NULL"
-           "  ORDER BY g.last_send_at DESC LIMIT 1),"
-           " (SELECT array_agg(r.kind::text ORDER BY r.created_at, r.kind) FROM"
-           "  payfact.attempt_reference r WHERE r.attempt_id = a.attempt_id),"
-           " (SELECT array_agg(r.reference::text ORDER BY r.created_at, r.kind) FROM"
-           "  payfact.attempt_reference r WHERE r.attempt_id = a.attempt_id)"
-           " FROM payfact.payment_attempt a JOIN payfact.payment_order o USING (payment_id)"
-           " WHERE a.attempt_id = ANY ($1::text[])",
+    .sql = OF_ATTEMPT "a.unknown_since, a.submitted_at, a.created_at," LATEST_JOB("a.attempt_id")
+        REFERENCES ", a.attempt_id, 0::int8"
+                   " FROM payfact.payment_attempt a JOIN payfact.payment_order o USING (payment_id)"
+                   " WHERE a.attempt_id = ANY ($1::text[])",
+    .read_only = true,
+};
+
+static const struct pay_pg_stmt load_actions_stmt = {
+    .name = "ask_load_actions",
+    .sql =
+        OF_ATTEMPT "x.unknown_since, NULL::timestamptz, x.created_at," LATEST_JOB("x.id") REFERENCES
+    ", x.id, x.amount_minor FROM (SELECT capture_id AS id, attempt_id, amount_minor,"
+    " unknown_since, created_at FROM payfact.capture_order WHERE capture_id = ANY ($1::text[])"
+    " UNION ALL SELECT refund_id, attempt_id, amount_minor, unknown_since, created_at"
+    " FROM payfact.refund_order WHERE refund_id = ANY ($1::text[])) AS x"
+    " JOIN payfact.payment_attempt a ON a.attempt_id = x.attempt_id"
+    " JOIN payfact.payment_order o ON o.payment_id = a.payment_id",
     .read_only = true,
 };
 
@@ -40,7 +58,9 @@ enum ask_column {
     ASK_CREATED,
     ASK_JOB,
     ASK_REF_KINDS,
-    ASK_REFS
+    ASK_REFS,
+    ASK_SUBJECT,
+    ASK_SUBJECT_AMOUNT
 };
 
 static const struct pay_pg_stmt unknown_stmt = {
@@ -90,6 +110,11 @@ static void read_row(const struct pay_pg_result *rows, size_t at, struct pay_are
     ask->submitted_at_us = pay_pg_timestamptz_or(rows, at, ASK_SUBMITTED, 0);
     ask->created_at_us = pay_pg_timestamptz(rows, at, ASK_CREATED);
     pay_store_read_chars(ask->about_job_id, sizeof ask->about_job_id, rows, at, ASK_JOB);
+    pay_store_read_chars(ask->action_id, sizeof ask->action_id, rows, at, ASK_SUBJECT);
+    ask->action_amount_minor = pay_pg_int(rows, at, ASK_SUBJECT_AMOUNT);
+    if (strcmp(ask->action_id, ask->attempt_id) == 0) {
+        ask->action_id[0] = '\0';
+    }
     read_references(rows, at, arena, ask);
 }
 
@@ -104,7 +129,7 @@ struct target {
 /* The same attempt may have two deadlines in one lease. */
 static void give_row(const struct pay_pg_result *rows, size_t at, const struct target *target)
 {
-    const struct pay_str id = pay_pg_text(rows, at, ASK_ATTEMPT);
+    const struct pay_str id = pay_pg_text(rows, at, ASK_SUBJECT);
     for (size_t i = 0; i < target->count; i++) {
         if (pay_str_eq(target->ids[i], id)) {
             read_row(rows, at, target->arena, &target->rows[i]);
@@ -112,23 +137,36 @@ static void give_row(const struct pay_pg_result *rows, size_t at, const struct t
     }
 }
 
-enum pay_status pay_store_ask_load(struct pay_store *store, const struct pay_str *attempt_ids,
-                                   size_t count, struct pay_arena *arena,
-                                   struct pay_store_ask *ret_rows, struct pay_err *err)
+static enum pay_status load(struct pay_store *store, const struct pay_pg_stmt *stmt,
+                            const struct target *target, struct pay_err *err)
 {
-    memset(ret_rows, 0, count * sizeof *ret_rows);
-    pay_pg_add_text_array(pay_store_params(store), attempt_ids, count);
-    const enum pay_status status = pay_store_exec(store, &load_stmt, err);
+    pay_pg_add_text_array(pay_store_params(store), target->ids, target->count);
+    const enum pay_status status = pay_store_exec(store, stmt, err);
     if (status != PAY_OK) {
         return status;
     }
     const struct pay_pg_result *rows = pay_store_result(store, 0);
-    const struct target target = {attempt_ids, ret_rows, count, arena};
     for (size_t i = 0; i < pay_pg_rows(rows); i++) {
-        give_row(rows, i, &target);
+        give_row(rows, i, target);
     }
     pay_store_results_free(store);
     return PAY_OK;
+}
+
+enum pay_status pay_store_ask_load(struct pay_store *store, const struct pay_str *ids, size_t count,
+                                   struct pay_arena *arena, struct pay_store_ask *ret_rows,
+                                   struct pay_err *err)
+{
+    const struct target target = {ids, ret_rows, count, arena};
+    bool is_all_found = true;
+    memset(ret_rows, 0, count * sizeof *ret_rows);
+    const enum pay_status status = load(store, &load_stmt, &target, err);
+    for (size_t i = 0; i < count; i++) {
+        is_all_found = is_all_found && ret_rows[i].attempt_id[0] != '\0';
+    }
+    /* Most are attempts: the other tables are asked only for what is left. */
+    return status != PAY_OK || is_all_found ? status
+                                            : load(store, &load_actions_stmt, &target, err);
 }
 
 enum pay_status pay_store_ask_unknown(struct pay_store *store, size_t max,

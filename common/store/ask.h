@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file ask.h
- * @brief What recovery has to know of attempts to ask their PSPs about them. Reads only.
+ * @brief What recovery has to know of attempts, captures and refunds to ask their PSPs about them.
+ * Reads only.
  */
 #ifndef PAY_STORE_ASK_H
 #define PAY_STORE_ASK_H
@@ -13,6 +14,8 @@
 
 struct pay_store_ask {
     char attempt_id[PAY_ACTION_ID_SIZE];
+    char action_id[PAY_ACTION_ID_SIZE]; /**< The capture or refund; "": the attempt itself. */
+    int64_t action_amount_minor;
     char payment_id[PAY_PAYMENT_ID_SIZE];
     char merchant_id[PAY_MERCHANT_SIZE];
     char psp[PAY_NAME_SIZE];
@@ -21,6 +24,7 @@ struct pay_store_ask {
     enum pay_attempt_status status;
     enum pay_capture_mode capture_mode;
     struct pay_money amount;
+    /* Of the action, if it is one; else of the attempt. */
     int64_t unknown_since_us; /**< 0: not UNKNOWN. */
     int64_t submitted_at_us;  /**< 0: not said. */
     int64_t created_at_us;
@@ -31,11 +35,11 @@ struct pay_store_ask {
 };
 
 /**
- * @brief Load attempts by id.
- * @param ret_rows one per id in the order given; an attempt that is not there has attempt_id "".
+ * @brief Load attempts, captures and refunds by id.
+ * @param ret_rows one per id in the order given; what is not there has attempt_id "".
  */
 PAY_MUST_CHECK enum pay_status
-pay_store_ask_load(struct pay_store *store, const struct pay_str *attempt_ids, size_t count,
+pay_store_ask_load(struct pay_store *store, const struct pay_str *ids, size_t count,
                    struct pay_arena *arena, struct pay_store_ask *ret_rows, struct pay_err *err);
 
 /** UNKNOWN attempts of one PSP account. */

@@ -23,20 +23,36 @@ void pay_recovery_report(void *ctx, const struct pay_kafka_report *report)
     }
 }
 
+/* By the letter of the id: A01, C01, R01. */
+static enum pay_job_kind kind_of(const struct pay_store_ask *ask)
+{
+    switch (ask->action_id[PAY_PAYMENT_ID_SIZE - 1]) {
+    case 'C':
+        return PAY_JOB_QUERY_CAPTURE;
+    case 'R':
+        return PAY_JOB_QUERY_REFUND;
+    default:
+        return PAY_JOB_QUERY;
+    }
+}
+
 /* Numbered by the due time, so that two copies of one query are one job. */
 static enum pay_status encode_query(struct pay_recovery *rec, const struct pay_task *task,
                                     struct pay_err *err)
 {
     const struct pay_store_ask *ask = &task->ask;
+    const bool is_action = ask->action_id[0] != '\0';
+    const char *subject = is_action ? ask->action_id : ask->attempt_id;
     char job_id[PAY_JOB_ID_SIZE];
-    pay_id_query_by_due(job_id, ask->attempt_id, task->due.due_at_us);
+    pay_id_query_by_due(job_id, subject, task->due.due_at_us);
     struct pay_psp_job job = {
         .job_id = pay_str_of(job_id),
-        .kind = PAY_JOB_QUERY,
+        .kind = kind_of(ask),
         .payment_id = pay_str_of(ask->payment_id),
         .merchant_id = pay_str_of(ask->merchant_id),
         .attempt_id = pay_str_of(ask->attempt_id),
-        .request_no = pay_str_of(ask->attempt_id),
+        .request_no = pay_str_of(subject),
+        .amount_minor = ask->action_amount_minor,
         .psp = pay_str_of(ask->psp),
         .psp_account = pay_str_of(ask->psp_account),
         .method = pay_str_of(ask->method),
@@ -49,6 +65,9 @@ static enum pay_status encode_query(struct pay_recovery *rec, const struct pay_t
         .try_no = task->due.tries > 0 ? task->due.tries : 1,
     };
     memcpy(job.currency, ask->amount.currency, sizeof job.currency);
+    if (is_action) {
+        job.action_id = pay_str_of(ask->action_id);
+    }
     if (ask->about_job_id[0] != '\0') {
         job.about_job_id = pay_str_of(ask->about_job_id);
     }
@@ -142,9 +161,10 @@ static bool has_subject(const struct pay_task *task)
 static void send_one(struct pay_recovery *rec, struct pay_task *task)
 {
     struct pay_err err = {.status = PAY_OK};
-    const enum pay_status status = has_subject(task) ? produce(rec, task, &err)
-                                                     : pay_err_set(&err, PAY_REJECT, 0, "deadline",
-                                                                   "there is no such attempt");
+    const enum pay_status status = has_subject(task)
+                                       ? produce(rec, task, &err)
+                                       : pay_err_set(&err, PAY_REJECT, 0, "deadline",
+                                                     "there is no such attempt, capture or refund");
     if (status == PAY_OK) {
         rec->waiting++;
         return;

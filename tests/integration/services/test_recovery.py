@@ -93,6 +93,34 @@ def world(shared):
 
 
 @pytest.mark.parametrize("kind", QUERIES)
+@pytest.mark.parametrize("table, letter", [("capture", "C"), ("refund", "R")])
+def test_a_capture_or_refund_that_waits_is_asked_about_by_its_own_number(world, kind, table, letter):
+    payment = world.payment("SUCCEEDED", reference=REFERENCE + kind + letter, sent=True)
+    action = f"{payment}{letter}01"
+    unknown = "now()" if kind == "QUERY" else "NULL"
+    world.stack.sql(
+        f"INSERT INTO {table}_order ({table}_id, attempt_id, payment_id, merchant_id, idempotency_key, amount_minor, currency,"
+        f" status, result_certainty, origin, unknown_since, give_up_at, created_at, updated_at) VALUES (%s, %s, %s, %s, %s, 700,"
+        f" 'EUR', %s, 1, 'MERCHANT', {unknown}, now(), now(), now())",
+        action, payment + "A01", payment, MERCHANT, action, "UNKNOWN" if kind == "QUERY" else "PROCESSING",
+    )  # fmt: skip
+    world.stack.sql(
+        "INSERT INTO psp_request (job_id, payment_id, action_id, kind, digest, not_after, sending_at, sent_by, sends,"
+        " last_send_at) VALUES (%s, %s, %s, %s, sha256('x'), now(), now(), 'me', 1, now())",
+        f"{action}.{table.upper()}", payment, action, table.upper(),
+    )  # fmt: skip
+    due_at = world.deadline(kind, action, payment)
+    world.stack.service("recovery", f"query-{kind}-{table}".lower(), LEASE_MS=20000).start()
+    (message,) = world.wait_sent("psp-jobs", payment)
+    job = message["record"]
+    assert job["job_id"] == f"{action}.QUERY.{micros(due_at) // 1000}"
+    assert (job["kind"], job["attempt_id"], job["action_id"]) == (f"QUERY_{table.upper()}", payment + "A01", action)
+    assert (job["request_no"], job["amount_minor"], job["attempt_amount_minor"]) == (action, 700, 2599)
+    assert (job["about_job_id"], job["provider_reference"]) == (f"{action}.{table.upper()}", REFERENCE + kind + letter)
+    assert world.row(action, kind)["due_at"] > due_at
+
+
+@pytest.mark.parametrize("kind", QUERIES)
 def test_what_waits_for_the_psp_becomes_a_query(world, kind):
     reference = REFERENCE + kind
     payment = world.payment("SUBMITTED" if kind == "ANSWER" else "UNKNOWN", reference=reference)
