@@ -526,7 +526,7 @@ class Stack:
 
     def audit(self):
         """Differences between the simulator's ledger, the database and the published events; [] is right."""
-        return [*self._audit_money(), *self._audit_events(), *self._audit_ids()]
+        return [*self._audit_money(), *self._audit_reservations(), *self._audit_events(), *self._audit_ids()]
 
     def _audit_money(self):
         rows = self.sql("SELECT attempt_id, captured_minor, refunded_minor, withdrawn_minor FROM payment_amount")
@@ -553,6 +553,22 @@ class Stack:
         for payment, orders in charged.items():
             if len(orders) > 1:
                 yield f"{payment}: charged by more than one attempt: {orders}"
+
+    def _audit_reservations(self):
+        """Nothing stays reserved, and each amount is the sum of the actions that moved it."""
+        rows = self.sql(
+            "SELECT a.*, (SELECT coalesce(sum(amount_minor), 0) FROM refund_order r WHERE r.attempt_id = a.attempt_id"
+            " AND r.status = 'SUCCEEDED') AS by_refunds, (SELECT coalesce(sum(withdrawn_minor), 0) FROM dispute d"
+            " WHERE d.attempt_id = a.attempt_id) AS by_disputes FROM payment_amount a"
+        )
+        for row in rows:
+            for name in ("capture_reserved_minor", "refund_reserved_minor"):
+                if row[name]:
+                    yield f"{row['attempt_id']}: {name} is still {row[name]}"
+            if row["refunded_minor"] != row["by_refunds"]:
+                yield f"{row['attempt_id']}: refunded {row['refunded_minor']}, its refunds say {row['by_refunds']}"
+            if row["withdrawn_minor"] < row["by_disputes"]:
+                yield f"{row['attempt_id']}: withdrawn {row['withdrawn_minor']}, its disputes say {row['by_disputes']}"
 
     def _audit_events(self):
         by_payment = {}
