@@ -25,6 +25,8 @@ import servers  # noqa: E402
 from payfact_stack import ACCOUNT_A, ACCOUNT_B, CALLER, MERCHANT, Servers, Stack, build_dir, new_payment_id, wait_for  # noqa: E402
 from story import answers, attempt, created, earlier_event, history, hold_callbacks  # noqa: E402
 
+# Kafka waits for a member that died until its session ends: six seconds are the least that a broker takes.
+SETTINGS = {"processor": {"SESSION_TIMEOUT_MS": 6000}}
 SLOW_S = 86400  # PSP B's account is never asked by itself: in --keep its payment waits for your callback
 
 
@@ -121,7 +123,7 @@ def compare(teller, stack, payment):
     teller.good("no difference: same money, every fact once, no number missing")
 
 
-# ---- the four parts
+# ---- the five parts
 
 
 def pay(stack, payment, **options):
@@ -210,7 +212,53 @@ def part_blocked(teller, stack):
     must(stack.ledger(account=ACCOUNT_B) == [], "B took money")
 
 
-PARTS = (part_success, part_timeout, part_copies, part_blocked)
+def die_at(stack, name, point):
+    """Start a service anew so that it kills itself (SIGKILL) when it comes to this point of its work."""
+    service = stack.service(name)
+    service.stop()
+    service.env["PAYFACT_FAULT"] = point
+    service.start()
+    return service
+
+
+def part_crash(teller, stack):
+    teller.title("The processor dies after COMMIT, the publisher after delivery")
+    payment = new_payment_id()
+    order = attempt(payment)
+    stack.psp.script({"order": order, "operation": "create", "do": "processing", "times": 1})
+    pay(stack, payment)
+    stack.wait_attempt(order, "PROCESSING")
+    hold_callbacks(stack, order)
+    stack.idle()
+    before = len(stack.consume_events(payment))
+    dying = [die_at(stack, "processor", "after_commit_before_offset"), die_at(stack, "publisher", "after_delivery_before_delete")]
+    teller.step("both are to be killed (SIGKILL) at the worst moment: the fact is committed, Kafka is not told that it was read;")
+    teller.step("the event is delivered, the outbox does not know it yet")
+    stack.psp.advance(account=ACCOUNT_A, order=order, to="succeeded")
+    sent = stack.psp.callback(account=ACCOUNT_A, order=order, type="payment_intent.succeeded")
+    must(answers(sent) == [200], f"the callback was answered {answers(sent)}")
+    for service in dying:
+        wait_for(f"the {service.name} died", lambda s=service: not s.alive())
+        must(service.was_killed_at_its_point(), f"the {service.name} ended in another way")
+    (row,) = stack.sql("SELECT status FROM payment_attempt WHERE attempt_id = %s", order)
+    left = stack.sql("SELECT count(*) AS n FROM payment_outbox")[0]["n"]
+    teller.step(f"both are dead; in the database the attempt is {row['status']}, {left} delivered event(s) wait in the outbox")
+    for service in dying:
+        service.env.pop("PAYFACT_FAULT")
+        service.start()
+    stack.psp.release(order=order)
+    stack.idle()
+    events = stack.consume_events(payment)[before:]
+    copies = [e for e in events if e["type"] == "PaymentSucceeded"]
+    applied = history(stack, payment, event_type="SUC", verdict="APPLY", aggregate="ATTEMPT")
+    must(len(applied) == 1, f"{len(applied)} facts")
+    must(len(copies) >= 2 and len({(e["event_id"], e["sequence"]) for e in copies}) == 1, "the copies differ, or there is one only")
+    teller.step("started again: the processor reads the callback again and finds it decided; the publisher delivers the event again")
+    teller.step(f"on the topic: {len(copies)} copies of PaymentSucceeded, one event id, one number; a consumer counts one fact")
+    compare(teller, stack, payment)
+
+
+PARTS = (part_success, part_timeout, part_copies, part_blocked, part_crash)
 
 
 # ---- --keep
@@ -285,7 +333,7 @@ def tell(options, teller):
         teller.line("Starting PostgreSQL, Redis, the broker, the PSP simulator and payfact's four programs ...", "1;36")
         running = stop.enter_context(Servers())
         broker = "mock" if options.kafka == "mock" else "apache"
-        stack = stop.enter_context(Stack(running, broker=broker, edit=demo_accounts))
+        stack = stop.enter_context(Stack(running, broker=broker, edit=demo_accounts, settings=SETTINGS))
         stack.start()
         teller.step(f"all are ready; logs in {pathlib.Path(stack.dir, 'log')}")
         for part in PARTS:

@@ -84,10 +84,11 @@ def test_the_whole_story(demo):
     one = demo()
     assert one.process.wait(240) == 0, one.text()[-3000:]
     text = one.text()
-    for part in ("(1)", "(2)", "(3)", "(4)"):
+    for part in ("(1)", "(2)", "(3)", "(4)", "(5)"):
         assert part in text
-    assert text.count("ok: no difference") == 4 and "DIFFERENCE" not in text
-    assert text.count("payfactctl explain") == 4 and "CommandRejected, ATTEMPT_UNKNOWN" in text
+    assert text.count("ok: no difference") == 5 and "DIFFERENCE" not in text
+    assert text.count("payfactctl explain") == 5 and "CommandRejected, ATTEMPT_UNKNOWN" in text
+    assert "both are dead" in text and "copies of PaymentSucceeded, one event id, one number" in text
     assert "\033[" not in text, "colours are for terminals"
     assert one.left_behind() == []
 
@@ -134,7 +135,7 @@ def test_keep_prints_commands_that_work(demo):
 
 MOMENTS = (
     ("", 0.1), ("", 0.6), ("", 1.5), ("Starting PostgreSQL", 0), ("Starting PostgreSQL", 2.5), ("Starting PostgreSQL", 4),
-    ("all are ready", 0), ("(2)", 1), ("(4)", 0.5),
+    ("all are ready", 0), ("(2)", 1), ("(4)", 0.5), ("(5)", 3),
 )  # fmt: skip
 
 

@@ -97,6 +97,12 @@ class Process:
         code = self.exit_status()
         return None if code is None or self._was_killed or self._was_asked else code
 
+    def was_killed_at_its_point(self):
+        """By PAYFACT_FAULT; from here on its end is known."""
+        at_its_point = self.ended_by_itself() == -signal.SIGKILL
+        self.was_seen()
+        return at_its_point
+
     def was_seen(self):
         """Its end is known: ended_by_itself() and fell() say no more of it."""
         self._was_killed = True
