@@ -106,37 +106,6 @@ enum pay_status pay_store_flush(struct pay_store *store, struct pay_err *err)
     return status;
 }
 
-static const struct pay_pg_stmt check_schema = {
-    .name = "store_check_schema",
-    .sql = "SELECT coalesce((SELECT max(version) FROM payfact.schema_migration), 0)::int8,"
-           " to_regclass('payfact.channel_event_' || next.name) IS NOT NULL"
-           " AND to_regclass('payfact.payment_state_history_' || next.name) IS NOT NULL"
-           " FROM (SELECT to_char(date_trunc('month', now() AT TIME ZONE 'UTC')"
-           " + interval '1 month', 'YYYYMM') AS name) AS next",
-    .read_only = true,
-};
-
-enum pay_status pay_store_check_schema(struct pay_store *store, bool *ret_ready,
-                                       const char **ret_why, struct pay_err *err)
-{
-    (void)pay_store_params(store); /* no parameters */
-    enum pay_status status = pay_store_exec(store, &check_schema, err);
-    if (status != PAY_OK) {
-        return status;
-    }
-    const struct pay_pg_result *result = pay_store_result(store, 0);
-    const char *why = NULL;
-    if (pay_pg_int(result, 0, 0) < PAY_STORE_SCHEMA_VERSION) {
-        why = "the schema is older than this binary: run payfactctl migrate";
-    } else if (!pay_pg_bool(result, 0, 1)) {
-        why = "next month's partitions are missing";
-    }
-    *ret_ready = why == NULL;
-    *ret_why = why;
-    pay_store_results_free(store);
-    return PAY_OK;
-}
-
 /* ---- statement.h ---- */
 
 struct pay_pg_params *pay_store_params(struct pay_store *store)

@@ -20,7 +20,6 @@
 
 #define PAY_STORE_COUNT (-7001)                /**< err.code: rows touched != rows meant. */
 #define PAY_STORE_PARAMS_BYTES_MAX (64u << 20) /**< Of one statement. */
-#define PAY_STORE_SCHEMA_VERSION 4             /**< Migrations that this code was written for. */
 
 struct pay_store;
 
@@ -40,13 +39,6 @@ PAY_MUST_CHECK enum pay_status pay_store_prefer_indexes(struct pay_store *store,
                                                         struct pay_err *err);
 /** @brief The connection itself: rollback, failure details, tests. */
 struct pay_pg *pay_store_pg(struct pay_store *store);
-
-/**
- * @brief Is the schema one that this code knows, with next month's partitions?
- * @param ret_ready false: @p ret_why says what is missing (static text).
- */
-PAY_MUST_CHECK enum pay_status pay_store_check_schema(struct pay_store *store, bool *ret_ready,
-                                                      const char **ret_why, struct pay_err *err);
 
 PAY_MUST_CHECK enum pay_status pay_store_begin(struct pay_store *store, struct pay_err *err);
 /** @return as pay_pg_commit(): PAY_UNKNOWN is resolved by reading back. */

@@ -8,6 +8,7 @@
 #include "common/contracts/command_record.h"
 #include "common/contracts/dead_letter.h"
 #include "common/contracts/release.h"
+#include "common/store/schema.h"
 
 #include "common/base/banned.h"
 
@@ -29,9 +30,12 @@ enum pay_status pay_psp_store(struct pay_psp_worker *worker, struct pay_err *err
 {
     struct pay_pg_backoff backoff = {.tries = 0};
     while (!pay_store_usable(worker->store)) {
-        if (pay_store_connect(worker->store, err) == PAY_OK) {
+        if (pay_store_connect(worker->store, err) == PAY_OK &&
+            pay_store_schema_check(pay_store_pg(worker->store), PAY_STORE_SCHEMA_TABLES, err) ==
+                PAY_OK) {
             break;
         }
+        pay_pg_disconnect(pay_store_pg(worker->store)); /* Half of it is no connection. */
         if (backoff.tries == 0) {
             pay_log(PAY_LOG_WARN, "database_away", PAY_F_ERR(err));
         }

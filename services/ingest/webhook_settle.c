@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/store/schema.h"
 
 #include "common/base/banned.h"
 
@@ -15,7 +16,16 @@
 
 static bool connected(struct pay_webhook *webhook, struct pay_err *err)
 {
-    return pay_store_usable(webhook->store) || pay_store_connect(webhook->store, err) == PAY_OK;
+    if (pay_store_usable(webhook->store)) {
+        return true;
+    }
+    const bool is_ready = pay_store_connect(webhook->store, err) == PAY_OK &&
+                          pay_store_schema_check(pay_store_pg(webhook->store),
+                                                 PAY_STORE_SCHEMA_TABLES, err) == PAY_OK;
+    if (!is_ready) {
+        pay_pg_disconnect(pay_store_pg(webhook->store));
+    }
+    return is_ready;
 }
 
 static bool fits(const struct pay_webhook_call *call, const struct pay_store_strict *attempt)

@@ -7,6 +7,7 @@
 #include "common/base/mem.h"
 #include "common/contracts/release.h"
 #include "common/io/pg/pg_error.h"
+#include "common/store/schema.h"
 
 #include "common/base/banned.h"
 
@@ -77,6 +78,19 @@ bool pay_worker_connected(const struct pay_worker *worker)
     return pay_store_usable(worker->store);
 }
 
+enum pay_status pay_worker_probe(struct pay_worker *worker, struct pay_err *err)
+{
+    if (!pay_store_usable(worker->store)) {
+        return pay_worker_connect(worker, err);
+    }
+    const enum pay_status status =
+        pay_store_schema_check(pay_store_pg(worker->store), PAY_STORE_SCHEMA_PARTITIONS, err);
+    if (status != PAY_OK && err->code != PAY_STORE_SCHEMA) { /* Work goes on while it can. */
+        pay_pg_disconnect(pay_store_pg(worker->store));
+    }
+    return status;
+}
+
 void pay_worker_use_keyring(struct pay_worker *worker, struct pay_keyring *keyring)
 {
     worker->keyring = keyring;
@@ -84,8 +98,6 @@ void pay_worker_use_keyring(struct pay_worker *worker, struct pay_keyring *keyri
 
 enum pay_status pay_worker_connect(struct pay_worker *worker, struct pay_err *err)
 {
-    bool is_ready = false;
-    const char *why = NULL;
     if (pay_store_usable(worker->store)) {
         return PAY_OK;
     }
@@ -94,11 +106,11 @@ enum pay_status pay_worker_connect(struct pay_worker *worker, struct pay_err *er
         status = pay_store_prefer_indexes(worker->store, err);
     }
     if (status == PAY_OK) {
-        status = pay_store_check_schema(worker->store, &is_ready, &why, err);
+        status =
+            pay_store_schema_check(pay_store_pg(worker->store), PAY_STORE_SCHEMA_PARTITIONS, err);
     }
-    if (status == PAY_OK && !is_ready) {
-        pay_pg_disconnect(pay_store_pg(worker->store));
-        status = pay_err_set(err, PAY_RETRY, 0, "worker.connect", "%s", why);
+    if (status != PAY_OK) {
+        pay_pg_disconnect(pay_store_pg(worker->store)); /* Half of it is no connection. */
     }
     return status;
 }

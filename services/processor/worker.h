@@ -35,6 +35,8 @@ PAY_MUST_CHECK enum pay_status pay_worker_outcome(enum pay_status status, bool i
                                                   struct pay_err *err);
 /** @brief Connected, with a schema that this binary knows? Connects when it is not. */
 PAY_MUST_CHECK enum pay_status pay_worker_connect(struct pay_worker *worker, struct pay_err *err);
+/** @brief The same, and asks the server: for a worker that has had nothing to do for a while. */
+PAY_MUST_CHECK enum pay_status pay_worker_probe(struct pay_worker *worker, struct pay_err *err);
 bool pay_worker_connected(const struct pay_worker *worker);
 /** @brief Seal with another ring from the next turn on; borrowed as the former one was. */
 void pay_worker_use_keyring(struct pay_worker *worker, struct pay_keyring *keyring);

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/store/schema.h"
 #include "services/publisher/internal.h"
 
 #include "common/base/banned.h"
@@ -100,6 +101,7 @@ static bool connected(struct pay_publisher *pub)
     }
     struct pay_err err = {.status = PAY_OK};
     if (pay_pg_reconnect(pub->pg, &err) == PAY_OK &&
+        pay_store_schema_check(pub->pg, PAY_STORE_SCHEMA_TABLES, &err) == PAY_OK &&
         pay_relay_connected(&pub->relay, &err) == PAY_OK) {
         pub->lease_due_us = 0;
         atomic_store(&pub->pg_ok, true);

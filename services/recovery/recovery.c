@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/contracts/release.h"
+#include "common/store/schema.h"
 #include "services/recovery/internal.h"
 
 #include "common/base/banned.h"
@@ -73,26 +74,15 @@ static enum pay_status make_parts(struct pay_recovery *rec, struct pay_err *err)
     return status == PAY_OK ? make_producer(rec, err) : status;
 }
 
-static bool schema_ready(struct pay_recovery *rec, struct pay_err *err)
-{
-    bool ready = false;
-    const char *why = "";
-    if (pay_store_check_schema(rec->store, &ready, &why, err) != PAY_OK) {
-        return false;
-    }
-    if (!ready) {
-        (void)pay_err_set(err, PAY_RETRY, 0, "schema", "%s", why);
-    }
-    return ready;
-}
-
 static bool connected(struct pay_recovery *rec)
 {
     if (pay_store_usable(rec->store)) {
         return true;
     }
     struct pay_err err = {.status = PAY_OK};
-    if (pay_store_connect(rec->store, &err) == PAY_OK && schema_ready(rec, &err)) {
+    /* It makes the partitions: it must not wait for them. */
+    if (pay_store_connect(rec->store, &err) == PAY_OK &&
+        pay_store_schema_check(pay_store_pg(rec->store), PAY_STORE_SCHEMA_TABLES, &err) == PAY_OK) {
         atomic_store(&rec->pg_ok, true);
         pay_log(PAY_LOG_INFO, "database_connected",
                 PAY_F_INT("pid", pay_pg_backend_pid(pay_store_pg(rec->store))));

@@ -14,6 +14,7 @@
 
 #include "common/base/file.h"
 #include "common/crypto/sha256.h"
+#include "common/store/schema.h"
 #include "tools/payfactctl/migrations.h"
 
 #define FILE_OF(name_, sql_) {(name_), (sql_), sizeof(sql_) - 1}
