@@ -52,7 +52,7 @@ static bool outlet_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
 {
     const struct pay_ingest *ingest = ctx;
     (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("kafka does not acknowledge"));
-    return atomic_load(&ingest->kafka_ok);
+    return pay_broker_ok(&ingest->broker);
 }
 
 const struct pay_kafka_headers *pay_ingest_headers(struct pay_kafka_headers *headers,
@@ -74,7 +74,7 @@ static enum pay_status open_parts(struct pay_ingest *ingest, struct pay_err *err
         status = pay_keys_open(common->keyring_file, &ingest->keys, err);
     }
     if (status == PAY_OK) {
-        status = pay_outlet_open(common, (int)ingest->cfg->produce_timeout_ms, &ingest->kafka_ok,
+        status = pay_outlet_open(common, (int)ingest->cfg->produce_timeout_ms, &ingest->broker,
                                  &ingest->outlet, err);
     }
     return status;
@@ -98,7 +98,7 @@ enum pay_status pay_ingest_start(struct pay_ingest *ingest, struct pay_service *
     const enum pay_status status = open_parts(ingest, err);
     if (status == PAY_OK) {
         pay_health_check_add(pay_service_health(svc), "kafka", outlet_ready, ingest);
-        (void)pay_outlet_probe(ingest->outlet, 2000); /* Not there yet: /readyz says so. */
+        pay_outlet_look(ingest->outlet); /* Not there yet: /readyz says so. */
     }
     return status;
 }
@@ -131,7 +131,5 @@ void pay_ingest_refresh(struct pay_ingest *ingest)
         pay_log(PAY_LOG_INFO, "keyring_loaded",
                 PAY_F_STR("file", ingest->cfg->common.keyring_file));
     }
-    if (!atomic_load(&ingest->kafka_ok)) {
-        (void)pay_outlet_probe(ingest->outlet, 500); /* A quiet process must find its way back. */
-    }
+    pay_outlet_look(ingest->outlet);
 }

@@ -13,6 +13,7 @@
 
 #include "common/accounts/accounts.h"
 #include "common/contracts/topics.h"
+#include "common/service/broker.h"
 #include "services/ingest/keys.h"
 #include "services/ingest/outlet.h"
 #include "services/ingest/settings.h"
@@ -24,7 +25,7 @@ struct pay_ingest {
     struct pay_accounts_store *accounts;
     struct pay_keys *keys;
     struct pay_outlet *outlet;
-    atomic_bool kafka_ok; /**< For /readyz: needs no outlet. */
+    struct pay_broker broker; /**< For /readyz: needs no outlet. */
     char topics[PAY_TOPIC_COUNT][PAY_TOPIC_NAME_SIZE];
 };
 

@@ -14,14 +14,18 @@ struct pay_outlet {
     struct pay_kafka_producer *producer;
     const struct pay_common_config *common;
     int timeout_ms;
-    atomic_bool *healthy;
+    struct pay_broker *broker;
 };
 
 static void on_report(void *ctx, const struct pay_kafka_report *report)
 {
     struct pay_outlet *outlet = ctx;
     struct pay_ticket *ticket = report->tag;
-    atomic_store(outlet->healthy, report->status == PAY_OK || report->status == PAY_REJECT);
+    if (report->status == PAY_OK || report->status == PAY_REJECT) {
+        pay_broker_shown(outlet->broker);
+    } else {
+        pay_broker_failed(outlet->broker);
+    }
     ticket->on_report(ticket, report->status, report->reason);
 }
 
@@ -42,7 +46,7 @@ static enum pay_status make_producer(struct pay_outlet *outlet, struct pay_err *
 }
 
 enum pay_status pay_outlet_open(const struct pay_common_config *common, int timeout_ms,
-                                atomic_bool *healthy, struct pay_outlet **ret_outlet,
+                                struct pay_broker *broker, struct pay_outlet **ret_outlet,
                                 struct pay_err *err)
 {
     struct pay_outlet *outlet = pay_mem_new(1, sizeof *outlet);
@@ -52,7 +56,7 @@ enum pay_status pay_outlet_open(const struct pay_common_config *common, int time
     (void)pthread_rwlock_init(&outlet->lock, NULL); /* Cannot fail with default attributes here. */
     outlet->common = common;
     outlet->timeout_ms = timeout_ms;
-    outlet->healthy = healthy;
+    outlet->broker = broker;
     const enum pay_status status = make_producer(outlet, err);
     if (status != PAY_OK) {
         (void)pay_outlet_close(outlet, 0);
@@ -116,21 +120,26 @@ enum pay_status pay_outlet_put(struct pay_outlet *outlet, const struct pay_outle
         status = put(outlet, record, ticket, err);
     }
     if (status != PAY_OK && status != PAY_REJECT) {
-        atomic_store(outlet->healthy, false);
+        pay_broker_failed(outlet->broker);
         return PAY_RETRY;
     }
     return status;
 }
 
-bool pay_outlet_probe(struct pay_outlet *outlet, int timeout_ms)
+static enum pay_status ask(void *ctx, int timeout_ms, struct pay_err *err)
 {
-    struct pay_err err = {.status = PAY_OK};
+    struct pay_outlet *outlet = ctx;
     (void)pthread_rwlock_rdlock(&outlet->lock);
-    const bool answered = outlet->producer != NULL &&
-                          pay_kafka_producer_ping(outlet->producer, timeout_ms, &err) == PAY_OK;
+    const enum pay_status status = outlet->producer == NULL
+                                       ? pay_err_set(err, PAY_FATAL, 0, "ask", "no producer")
+                                       : pay_kafka_producer_ping(outlet->producer, timeout_ms, err);
     (void)pthread_rwlock_unlock(&outlet->lock);
-    atomic_store(outlet->healthy, answered);
-    return answered;
+    return status;
+}
+
+void pay_outlet_look(struct pay_outlet *outlet)
+{
+    pay_broker_look(outlet->broker, ask, outlet);
 }
 
 static void on_wait_report(struct pay_ticket *ticket, enum pay_status status, const char *reason)

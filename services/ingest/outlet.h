@@ -19,6 +19,7 @@
 #include "common/base/err.h"
 #include "common/base/str.h"
 #include "common/io/kafka/kafka_headers.h"
+#include "common/service/broker.h"
 #include "common/service/common_config.h"
 
 struct pay_outlet;
@@ -35,10 +36,10 @@ struct pay_outlet_record {
     const struct pay_kafka_headers *headers; /**< NULL: none. */
 };
 
-/** @param healthy kept true while the latest record (or probe) was acknowledged; outlives the
- * outlet, because /readyz may look at it to the end of the process. */
+/** @param broker is told what was acknowledged and what not; outlives the outlet, because /readyz
+ * may look at it to the end of the process. */
 PAY_MUST_CHECK enum pay_status pay_outlet_open(const struct pay_common_config *common,
-                                               int timeout_ms, atomic_bool *healthy,
+                                               int timeout_ms, struct pay_broker *broker,
                                                struct pay_outlet **ret_outlet, struct pay_err *err);
 /** @brief Waits up to @p flush_ms for what is on its way; the rest is reported as failed. */
 struct pay_outlet *pay_outlet_close(struct pay_outlet *outlet, int flush_ms);
@@ -46,8 +47,8 @@ struct pay_outlet *pay_outlet_close(struct pay_outlet *outlet, int flush_ms);
 PAY_MUST_CHECK enum pay_status pay_outlet_put(struct pay_outlet *outlet,
                                               const struct pay_outlet_record *record,
                                               struct pay_ticket *ticket, struct pay_err *err);
-/** @brief Ask a broker, bounded; for start-up, before the first record. */
-bool pay_outlet_probe(struct pay_outlet *outlet, int timeout_ms);
+/** As pay_broker_look(). */
+void pay_outlet_look(struct pay_outlet *outlet);
 
 /** Waits for several records on the thread that sent them. */
 struct pay_outlet_wait {

@@ -10,6 +10,7 @@
 #include "common/base/mem.h"
 #include "common/io/kafka/kafka_consumer.h"
 #include "services/ingest/dead.h"
+#include "services/ingest/psp_watch.h"
 
 #include "common/base/banned.h"
 
@@ -28,6 +29,7 @@ struct role {
     struct pay_desk desk;
     struct pay_outlet_wait wait;
     char group[PAY_TOPIC_NAME_SIZE];
+    struct pay_psp_watch watch;
     struct pay_health_loop *loop;
     int64_t refresh_due_us;
     atomic_bool joined;
@@ -114,6 +116,9 @@ static enum pay_status start(struct role *role, struct pay_err *err)
     }
     if (status == PAY_OK) {
         status = start_workers(role, err);
+    }
+    if (status == PAY_OK) {
+        status = pay_psp_watch_start(&role->watch, role->ingest, err);
     }
     if (status == PAY_OK) {
         status = make_consumer(role, err);
@@ -264,6 +269,7 @@ static void finish(struct role *role)
             pay_log(PAY_LOG_WARN, "group_not_left", PAY_F_ERR(&err));
         }
     }
+    pay_psp_watch_stop(&role->watch);
     role->consumer = pay_kafka_consumer_free(role->consumer);
     role->workers = pay_mem_free(role->workers);
     role->queue = pay_psp_queue_free(role->queue);

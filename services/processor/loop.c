@@ -11,11 +11,12 @@
 #include "common/contracts/topics.h"
 #include "common/crypto/keyring_file.h"
 #include "common/io/kafka/kafka_producer.h"
+#include "common/service/broker.h"
 #include "services/processor/worker.h"
 
 #include "common/base/banned.h"
 
-#define ACCOUNTS_US INT64_C(5000000)
+#define REFRESH_US INT64_C(2000000)
 #define POLL_MS 100
 #define RECORDS_KBYTES_MAX 8192 /**< Prefetched: what bounds memory while the database is away. */
 
@@ -35,8 +36,11 @@ struct loop {
     char dlq[PAY_TOPIC_NAME_SIZE];
     char group[PAY_CFG_TEXT_MAX + 32];
     bool delivered; /**< Of the dead letter in hand. */
-    int64_t accounts_due_us;
+    int64_t refresh_due_us;
+    bool is_away_noted; /**< That the database is away was logged. */
     atomic_bool pg_ok, joined;
+    struct pay_broker broker;
+    int64_t worked_us; /**< Monotonic: a batch was committed. */
 };
 
 enum pay_status pay_processor_check(const char *role, struct pay_err *err)
@@ -168,6 +172,7 @@ static enum pay_status work(struct loop *loop, size_t count, struct pay_err *err
     if (status == PAY_OK) {
         store_offsets(loop, count);
         atomic_store(&loop->pg_ok, true);
+        loop->worked_us = pay_clock_mono_us();
     }
     for (size_t i = 0; i < count; i++) {
         pay_kafka_msg_release(&loop->msgs[i]);
@@ -203,22 +208,38 @@ static void refresh_keyring(struct loop *loop)
     }
 }
 
+/* One line when it goes, or is not there at the start; one when it is there. */
+static void note_database(struct loop *loop, enum pay_status status, const struct pay_err *err)
+{
+    const bool was_ok = atomic_exchange(&loop->pg_ok, status == PAY_OK);
+    if (status != PAY_OK && (was_ok || !loop->is_away_noted)) {
+        pay_log(PAY_LOG_WARN, "database_away", PAY_F_ERR(err));
+    } else if (status == PAY_OK && !was_ok) {
+        pay_log(PAY_LOG_INFO, "database_connected", PAY_F_STR("schema", "ready"));
+    }
+    loop->is_away_noted = status != PAY_OK;
+}
+
+static enum pay_status ask_kafka(void *ctx, int timeout_ms, struct pay_err *err)
+{
+    return pay_kafka_producer_ping(((struct loop *)ctx)->producer, timeout_ms, err);
+}
+
 static void refresh(struct loop *loop)
 {
     struct pay_err err;
-    if (pay_clock_mono_us() < loop->accounts_due_us) {
+    if (pay_clock_mono_us() < loop->refresh_due_us) {
         return;
     }
-    loop->accounts_due_us = pay_clock_mono_us() + ACCOUNTS_US;
+    loop->refresh_due_us = pay_clock_mono_us() + REFRESH_US;
     refresh_accounts(loop);
     refresh_keyring(loop);
     pay_metric_set(loop->metrics[PAY_PM_LAG], NULL, pay_kafka_consumer_lag_records(loop->consumer));
     /* Idle, the connection is made ahead of the first input, and readiness knows of it. */
-    enum pay_status status = pay_worker_connect(loop->worker, &err);
-    bool was_ok = atomic_exchange(&loop->pg_ok, status == PAY_OK);
-    if (status != PAY_OK && was_ok) {
-        pay_log(PAY_LOG_WARN, "database_away", PAY_F_ERR(&err));
+    if (pay_clock_mono_us() - loop->worked_us > REFRESH_US) {
+        note_database(loop, pay_worker_probe(loop->worker, &err), &err);
     }
+    pay_broker_look(&loop->broker, ask_kafka, loop);
 }
 
 static enum pay_status turn(struct loop *loop, struct pay_err *err)
@@ -235,6 +256,7 @@ static enum pay_status turn(struct loop *loop, struct pay_err *err)
         return status;
     }
     if (count > 0) {
+        pay_broker_shown(&loop->broker);
         status = work(loop, count, err);
         status =
             pay_worker_outcome(status, pay_service_mode(loop->svc) != PAY_SERVICE_RUNNING, err);
@@ -251,6 +273,13 @@ static bool pg_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
     (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX,
                        PAY_STR("the database is away, or its schema is not ready"));
     return atomic_load(&loop->pg_ok);
+}
+
+static bool kafka_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
+{
+    struct loop *loop = ctx;
+    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("no broker answers"));
+    return pay_broker_ok(&loop->broker);
 }
 
 static bool group_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
@@ -335,6 +364,7 @@ static enum pay_status start(struct loop *loop, struct pay_err *err)
     loop->beat = pay_service_loop(loop->svc, "turn");
     pay_health_check_add(pay_service_health(loop->svc), "database", pg_ready, loop);
     pay_health_check_add(pay_service_health(loop->svc), "group", group_ready, loop);
+    pay_health_check_add(pay_service_health(loop->svc), "kafka", kafka_ready, loop);
     loop->msgs = pay_mem_new((size_t)loop->cfg->batch_records_max, sizeof(*loop->msgs));
     if (loop->msgs == NULL) {
         return pay_err_set(err, PAY_FATAL, 0, "start", "memory is out");

@@ -8,6 +8,7 @@
 #include "common/contracts/topics.h"
 #include "common/io/kafka/kafka_producer.h"
 #include "common/registry/outgoing.h"
+#include "common/service/broker.h"
 #include "common/store/relay.h"
 #include "services/publisher/publisher.h"
 #include "services/publisher/settings.h"
@@ -58,7 +59,8 @@ struct pay_publisher {
     int64_t settled_id;    /**< Highest outbox id that was there when everything was read. */
     int64_t unsettled_id;  /**< A larger one was drawn but not seen yet ... */
     int64_t unsettled_since_us;
-    atomic_bool pg_ok, kafka_ok; /**< For /readyz. */
+    atomic_bool pg_ok; /**< For /readyz. */
+    struct pay_broker broker;
     struct pay_framing framing;
 };
 

@@ -23,6 +23,9 @@ void pay_publisher_report(void *ctx, const struct pay_kafka_report *report)
 {
     struct pay_publisher *pub = ctx;
     struct pay_outbox_row *row = report->tag;
+    if (report->status == PAY_OK) {
+        pay_broker_shown(&pub->broker);
+    }
     if (row->orphaned) { /* Its shard was given up; who holds it now reads the row again. */
         pay_outbox_row_free(row);
         return;

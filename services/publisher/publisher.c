@@ -66,7 +66,7 @@ static enum pay_status find_shards(struct pay_publisher *pub, struct pay_health_
         return pay_err_set(err, PAY_RETRY, 0, "shards", "out of memory");
     }
     pub->shard_count = (int)partitions;
-    atomic_store(&pub->kafka_ok, true);
+    pay_broker_shown(&pub->broker);
     return PAY_OK;
 }
 
@@ -176,10 +176,16 @@ static unsigned idle_ms(const struct pay_publisher *pub)
     return (unsigned)(pub->cfg->poll_ms * (is_quiet ? QUIET_FACTOR : 1));
 }
 
+static enum pay_status ask_kafka(void *ctx, int timeout_ms, struct pay_err *err)
+{
+    return pay_kafka_producer_ping(((struct pay_publisher *)ctx)->producer, timeout_ms, err);
+}
+
 static enum pay_status turn(struct pay_publisher *pub, struct pay_err *err)
 {
     enum pay_status status = PAY_OK;
     try_database(pub);
+    pay_broker_look(&pub->broker, ask_kafka, pub);
     pay_publisher_framing_turn(pub);
     (void)pay_publisher_produce(pub);
     const int wait_ms = pub->in_flight > 0 ? (int)pub->cfg->poll_ms : 0;
@@ -226,8 +232,8 @@ static bool pg_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
 static bool kafka_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
 {
     struct pay_publisher *pub = ctx;
-    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("no answer from a broker yet"));
-    return atomic_load(&pub->kafka_ok);
+    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("no broker answers"));
+    return pay_broker_ok(&pub->broker);
 }
 
 static enum pay_status start(struct pay_publisher *pub, struct pay_health_loop *loop,

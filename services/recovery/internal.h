@@ -8,6 +8,7 @@
 #include "common/accounts/accounts.h"
 #include "common/contracts/topics.h"
 #include "common/io/kafka/kafka_producer.h"
+#include "common/service/broker.h"
 #include "services/recovery/plan.h"
 #include "services/recovery/recovery.h"
 #include "services/recovery/settings.h"
@@ -40,7 +41,8 @@ struct pay_recovery {
     size_t waiting; /**< Produced and without a report. */
     int64_t now_us; /**< The database's clock at the lease. */
     int64_t housekeeping_due_us, stats_due_us, accounts_due_us; /**< Monotonic. */
-    atomic_bool pg_ok, kafka_ok;
+    atomic_bool pg_ok;
+    struct pay_broker broker;
 };
 
 /** @brief Lease a batch and find out what its rows are about. */

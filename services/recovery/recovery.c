@@ -184,13 +184,9 @@ static enum pay_status mend_producer(struct pay_recovery *rec, struct pay_err *e
     return make_producer(rec, err);
 }
 
-static void note_kafka(struct pay_recovery *rec)
+static enum pay_status ask_kafka(void *ctx, int timeout_ms, struct pay_err *err)
 {
-    bool ok = rec->task_count > 0 || atomic_load(&rec->kafka_ok);
-    for (size_t i = 0; i < rec->task_count; i++) {
-        ok = ok && (rec->tasks[i].acknowledged || rec->tasks[i].unusable);
-    }
-    atomic_store(&rec->kafka_ok, ok);
+    return pay_kafka_producer_ping(((struct pay_recovery *)ctx)->producer, timeout_ms, err);
 }
 
 /* @return false: the database is away or failed. */
@@ -218,7 +214,7 @@ static enum pay_status turn(struct pay_recovery *rec, struct pay_err *err)
         rec->task_count = 0;
     }
     refresh_accounts(rec);
-    note_kafka(rec);
+    pay_broker_look(&rec->broker, ask_kafka, rec);
     if (rec->task_count < (size_t)rec->cfg->batch_rows_max) {
         (void)pay_service_wait(rec->svc, pause_ms);
     }
@@ -235,8 +231,8 @@ static bool pg_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
 static bool kafka_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
 {
     struct pay_recovery *rec = ctx;
-    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("the last batch was not acknowledged"));
-    return atomic_load(&rec->kafka_ok);
+    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("no broker answers"));
+    return pay_broker_ok(&rec->broker);
 }
 
 static enum pay_status start(struct pay_recovery *rec, struct pay_err *err)
@@ -272,7 +268,6 @@ enum pay_status pay_recovery_run(struct pay_service *svc, struct pay_err *err)
     static struct pay_recovery rec; /* Outlives the checks that /readyz calls. */
     rec.svc = svc;
     rec.cfg = &pay_recovery_settings;
-    atomic_store(&rec.kafka_ok, true);
     struct pay_health_loop *loop = pay_service_loop(svc, "deadlines");
     enum pay_status status = start(&rec, err);
     while (status == PAY_OK && pay_service_mode(svc) == PAY_SERVICE_RUNNING) {

@@ -18,7 +18,10 @@ void pay_recovery_report(void *ctx, const struct pay_kafka_report *report)
     struct pay_task *task = report->tag;
     rec->waiting--;
     task->acknowledged = report->status == PAY_OK;
-    if (!task->acknowledged) {
+    if (task->acknowledged) {
+        pay_broker_shown(&rec->broker);
+    } else {
+        pay_broker_failed(&rec->broker);
         pay_metric_add(rec->metrics[PAY_RM_ERRORS], (const char *const[]){"kafka"}, 1);
     }
 }
