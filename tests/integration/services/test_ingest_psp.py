@@ -441,6 +441,23 @@ def test_without_the_database_nothing_is_sent_and_everything_later(own):
 
 
 @pytest.mark.own()
+def test_a_refusal_that_cannot_be_proved_is_not_definite(own):
+    """With the database away nobody can say whether another send of the job exists: what cannot be asked is no proof."""
+    proxy, conninfo = database_proxy(own.stack, "payfact_psp")
+    psp = own.stack.service("psp", PG_CONNINFO=conninfo).start()
+    job = own.gate(own.job())
+    own.stack.psp.script({"order": job["attempt_id"], "operation": "create", "do": ["refuse", "delay"], "status": 400, "delay_ms": 1500})
+    own.put(job)
+    wait_for("it is on its way", lambda: "ATTEMPT_SUBMITTED" in own.types(job))
+    proxy.refuse()
+    wait_for("it cannot ask", lambda: psp.log_lines("refusal_not_definite"))
+    proxy.back()
+    own.wait_type(job, "ATTEMPT_UNKNOWN")
+    own.done()
+    assert "ATTEMPT_FAILED" not in own.types(job) and own.charges(job) == []
+
+
+@pytest.mark.own()
 def test_a_lost_answer_of_the_gate_is_read_back(own):
     """The connection is cut again and again, also between the pass and its answer: no job is sent twice or forgotten."""
     proxy, conninfo = database_proxy(own.stack, "payfact_psp")

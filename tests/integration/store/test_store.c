@@ -413,6 +413,36 @@ static void a_replay_needs_a_sent_open_request_in_time(void **state)
     assert_false(read_gate(world).may_replay);
 }
 
+static bool end_replay(struct world *world, const char *me, int send_no)
+{
+    bool is_only = true;
+    must(world, pay_store_gate_end_replay(world->b, PAY_STR(JOB), pay_str_of(me), send_no, &is_only,
+                                          &world->err));
+    return is_only;
+}
+
+/* Whichever of the two statements comes first, the other finds it (docs/adr/0010). */
+static void a_definite_no_ends_the_replay(void **state)
+{
+    struct world *world = *state;
+    const int64_t minute_us = 60000000;
+    make_payment(world);
+    assert_int_equal(pass(world, DIGEST), 1);
+    pass_again(world, minute_us, 0);
+    assert_false(end_replay(world, "me", 1)); /* a send before this one */
+    assert_false(end_replay(world, "another", 2));
+    assert_true(read_gate(world).may_replay);
+    assert_true(end_replay(world, "me", 2));
+    assert_false(read_gate(world).may_replay);
+    assert_int_equal(replay(world), 0);
+    assert_true(end_replay(world, "me", 2)); /* asked again: still so */
+
+    pass_again(world, minute_us, 0);
+    assert_int_equal(replay(world), 4);
+    assert_false(end_replay(world, "me", 3)); /* a replay came first */
+    assert_true(read_gate(world).may_replay); /* and nothing was proved: it may be asked for */
+}
+
 static void a_late_or_closed_gate_is_not_passed(void **state)
 {
     struct world *world = *state;
@@ -770,6 +800,7 @@ int main(void)
         TEST(a_gate_is_passed_once),
         TEST(a_finished_send_is_never_freed_or_finished_again),
         TEST(a_replay_needs_a_sent_open_request_in_time),
+        TEST(a_definite_no_ends_the_replay),
         TEST(a_late_or_closed_gate_is_not_passed),
         TEST(a_close_loses_against_a_send_that_was_not_seen),
         TEST(one_of_two_compare_and_sets_wins),
