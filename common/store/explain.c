@@ -79,13 +79,15 @@ static const char reference_sql[] =
     " WHERE a.payment_id = $1 ORDER BY r.created_at, r.attempt_id, r.kind, r.reference LIMIT $2";
 
 static const struct pay_explain_field action_fields[] = {
-    T(action, action_id), T(action, attempt_id), T(action, status), L(action, result_certainty),
+    T(action, action_id), T(action, attempt_id), T(action, status), I(action, version),
+    I(action, query_count), L(action, result_certainty),
     I(action, amount_minor), T(action, currency), T(action, origin), T(action, provider_reference),
     T(action, failure_class), T(action, failure_code), D(action, unknown_since),
     D(action, give_up_at), D(action, settled_at), D(action, created_at), D(action, updated_at),
 };
 #define ACTION_SQL(id_, table_) \
-    "SELECT " id_ "::text, attempt_id::text, status::text, result_certainty::int2, amount_minor," \
+    "SELECT " id_ "::text, attempt_id::text, status::text, version, query_count::int8," \
+    " result_certainty::int2, amount_minor," \
     " currency::text, origin, provider_reference, failure_class::text, failure_code," \
     " unknown_since, give_up_at, settled_at, created_at, updated_at" \
     " FROM payfact." table_ " WHERE payment_id = $1 ORDER BY " id_ " LIMIT $2"
@@ -93,14 +95,14 @@ static const char capture_sql[] = ACTION_SQL("capture_id", "capture_order");
 static const char refund_sql[] = ACTION_SQL("refund_id", "refund_order");
 
 static const struct pay_explain_field dispute_fields[] = {
-    T(dispute, dispute_id), T(dispute, attempt_id), T(dispute, status),
+    T(dispute, dispute_id), T(dispute, attempt_id), T(dispute, status), I(dispute, version),
     L(dispute, result_certainty), I(dispute, amount_minor), T(dispute, currency),
     I(dispute, withdrawn_minor), B(dispute, is_inquiry), T(dispute, provider_reference),
     T(dispute, reason_code), D(dispute, evidence_due_at), D(dispute, created_at),
     D(dispute, updated_at),
 };
 static const char dispute_sql[] =
-    "SELECT dispute_id::text, attempt_id::text, status, result_certainty::int2, amount_minor,"
+    "SELECT dispute_id::text, attempt_id::text, status, version, result_certainty::int2, amount_minor,"
     " currency::text, withdrawn_minor, is_inquiry, provider_reference, reason_code,"
     " evidence_due_at, created_at, updated_at FROM payfact.dispute WHERE payment_id = $1"
     " ORDER BY dispute_id LIMIT $2";
@@ -156,12 +158,14 @@ static const char command_sql[] =
     " AS newest ORDER BY decided_at, command_id";
 
 static const struct pay_explain_field approval_fields[] = {
-    T(approval, request_id), T(approval, command_type), T(approval, aggregate_id),
-    T(approval, reason_code), T(approval, requested_by), T(approval, status),
-    I(approval, approvals), D(approval, expires_at), D(approval, created_at),
+    T(approval, request_id), T(approval, sha256), T(approval, command_type),
+    T(approval, aggregate_id), T(approval, reason_code), T(approval, requested_by),
+    T(approval, status), T(approval, approved_by), I(approval, approvals), D(approval, expires_at), D(approval, created_at),
 };
 static const char approval_sql[] =
-    "SELECT r.request_id, r.command_type, r.aggregate_id, r.reason_code, r.requested_by, r.status,"
+    "SELECT r.request_id, encode(r.sha256, 'hex'), r.command_type, r.aggregate_id, r.reason_code,"
+    " r.requested_by, r.status, (SELECT string_agg(a.principal, ' ' ORDER BY a.decided_at)"
+    " FROM payfact.approval AS a WHERE a.request_id = r.request_id AND a.approves),"
     " (SELECT count(*) FROM payfact.approval AS a WHERE a.request_id = r.request_id AND a.approves),"
     " r.expires_at, r.created_at FROM payfact.approval_request AS r WHERE r.payment_id = $1"
     " ORDER BY r.created_at, r.request_id LIMIT $2";

@@ -93,13 +93,13 @@ struct pay_explain_reference {
 struct pay_explain_action {
     struct pay_str action_id, attempt_id, status, currency, origin, provider_reference,
         failure_class, failure_code;
-    int64_t amount_minor, result_certainty, unknown_since, give_up_at, settled_at, created_at,
-        updated_at;
+    int64_t amount_minor, result_certainty, version, query_count, unknown_since, give_up_at,
+        settled_at, created_at, updated_at;
 };
 
 struct pay_explain_dispute {
     struct pay_str dispute_id, attempt_id, status, currency, provider_reference, reason_code;
-    int64_t amount_minor, withdrawn_minor, evidence_due_at, result_certainty, created_at,
+    int64_t amount_minor, withdrawn_minor, version, evidence_due_at, result_certainty, created_at,
         updated_at;
     bool is_inquiry;
 };
@@ -130,7 +130,8 @@ struct pay_explain_command {
 };
 
 struct pay_explain_approval {
-    struct pay_str request_id, command_type, aggregate_id, reason_code, requested_by, status;
+    struct pay_str request_id, sha256, command_type, aggregate_id, reason_code, requested_by,
+        status, approved_by;
     int64_t approvals, expires_at, created_at;
 };
 

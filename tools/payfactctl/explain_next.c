@@ -196,6 +196,63 @@ static bool live_attempts(struct plan *plan)
     return has_live;
 }
 
+/* ---- captures, refunds, disputes ---- */
+
+/* Nobody sends it before two people have said yes. */
+static bool waits_for_approval(const struct plan *plan, struct pay_str action_id)
+{
+    const struct pay_explain *explain = plan->explain;
+    for (size_t i = 0; i < explain->lists[PAY_EXPLAIN_APPROVALS].count; i++) {
+        const struct pay_explain_approval *row = pay_explain_row(explain, PAY_EXPLAIN_APPROVALS, i);
+        if (pay_str_eq_c(row->status, "PENDING") && pay_str_eq(row->aggregate_id, action_id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void open_action(struct plan *plan, const struct pay_explain_action *row)
+{
+    const char *id = pay_explain_short(plan->explain, row->action_id).ptr;
+    const int64_t send = due(plan, row->action_id, "SEND");
+    const int64_t answer = due(plan, row->action_id, "ANSWER");
+    const int64_t query = due(plan, row->action_id, "QUERY");
+    if (pay_str_eq_c(row->status, "CREATED") && !waits_for_approval(plan, row->action_id)) {
+        add(plan, "payfact", send, "payfact sends %s; unsent by %s it is sent again or withdrawn",
+            id, when(plan, send).text);
+    } else if (pay_str_eq_c(row->status, "PROCESSING")) {
+        add(plan, "psp", answer, "the PSP must say how %s ends; without a word it is asked at %s",
+            id, when(plan, answer).text);
+    } else if (pay_str_eq_c(row->status, "UNKNOWN")) {
+        add(plan, "payfact", query,
+            "recovery asks about %s at %s (asked %" PRId64 " times); its amount stays reserved", id,
+            when(plan, query).text, row->query_count);
+    }
+}
+
+static void open_actions(struct plan *plan, enum pay_explain_list list)
+{
+    for (size_t i = 0; i < plan->explain->lists[list].count; i++) {
+        open_action(plan, pay_explain_row(plan->explain, list, i));
+    }
+}
+
+static void open_disputes(struct plan *plan)
+{
+    const struct pay_explain *explain = plan->explain;
+    for (size_t i = 0; i < explain->lists[PAY_EXPLAIN_DISPUTES].count; i++) {
+        const struct pay_explain_dispute *row = pay_explain_row(explain, PAY_EXPLAIN_DISPUTES, i);
+        const char *id = pay_explain_short(explain, row->dispute_id).ptr;
+        if (pay_str_eq_c(row->status, "OPENED") || pay_str_eq_c(row->status, "EVIDENCE_DUE")) {
+            add(plan, "merchant", row->evidence_due_at,
+                "the merchant must answer dispute %s at the PSP until %s", id,
+                when(plan, row->evidence_due_at).text);
+        } else if (pay_str_eq_c(row->status, "UNDER_REVIEW")) {
+            add(plan, "psp", 0, "the PSP must decide dispute %s", id);
+        }
+    }
+}
+
 /* ---- the rest ---- */
 
 static void waiting_messages(struct plan *plan)
@@ -260,6 +317,9 @@ size_t pay_explain_next(const struct pay_explain *explain,
     } else if (!live_attempts(&plan)) {
         of_order(&plan, order);
     }
+    open_disputes(&plan);
+    open_actions(&plan, PAY_EXPLAIN_CAPTURES);
+    open_actions(&plan, PAY_EXPLAIN_REFUNDS);
     waiting_messages(&plan);
     if (plan.count == 0) {
         add(&plan, "nobody", 0, "nobody has to act: the payment is %s",

@@ -240,9 +240,9 @@ static void attempt(const struct page *page, const void *data)
 static void action(const struct page *page, const void *data)
 {
     const struct pay_explain_action *row = data;
-    pay_buf_printf(page->out, "  %s of %s %s, %s, by %s, certainty %s",
+    pay_buf_printf(page->out, "  %s of %s %s, version %" PRId64 ", %s, by %s, certainty %s",
                    short_id(page, row->action_id), short_id(page, row->attempt_id), row->status.ptr,
-                   money(row->amount_minor, row->currency).text, row->origin.ptr,
+                   row->version, money(row->amount_minor, row->currency).text, row->origin.ptr,
                    level(row->result_certainty));
     if_text(page, ", reference ", row->provider_reference);
     if_text(page, ", failure ", row->failure_class);
@@ -255,9 +255,9 @@ static void action(const struct page *page, const void *data)
 static void dispute(const struct page *page, const void *data)
 {
     const struct pay_explain_dispute *row = data;
-    pay_buf_printf(page->out, "  %s of %s %s%s, %s, withdrawn %s", short_id(page, row->dispute_id),
-                   short_id(page, row->attempt_id), row->status.ptr,
-                   row->is_inquiry ? " (inquiry)" : "",
+    pay_buf_printf(page->out, "  %s of %s %s%s, version %" PRId64 ", %s, withdrawn %s",
+                   short_id(page, row->dispute_id), short_id(page, row->attempt_id),
+                   row->status.ptr, row->is_inquiry ? " (inquiry)" : "", row->version,
                    money(row->amount_minor, row->currency).text,
                    money(row->withdrawn_minor, row->currency).text);
     if_text(page, ", reference ", row->provider_reference);
@@ -369,9 +369,12 @@ static void command(const struct page *page, const void *data)
 static void approval(const struct page *page, const void *data)
 {
     const struct pay_explain_approval *row = data;
-    pay_buf_printf(page->out, "  %s %s by %s (%s): %s with %" PRId64 " approval(s), ends %s\n",
-                   row->request_id.ptr, row->command_type.ptr, row->requested_by.ptr,
-                   row->reason_code.ptr, row->status.ptr, row->approvals, at(row->expires_at).text);
+    pay_buf_printf(page->out, "  %s %s of %s by %s (%s): %s with %" PRId64 " approval(s)",
+                   row->request_id.ptr, row->command_type.ptr, short_id(page, row->aggregate_id),
+                   row->requested_by.ptr, row->reason_code.ptr, row->status.ptr, row->approvals);
+    if_text(page, " by ", row->approved_by);
+    pay_buf_printf(page->out, ", ends %s\n    sha256 %s\n", at(row->expires_at).text,
+                   row->sha256.ptr);
 }
 
 static void a_case(const struct page *page, const void *data)

@@ -20,21 +20,12 @@
 
 static const char op[] = "send";
 
-#define AT(member_) offsetof(struct pay_send_options, member_)
+#define AT PAY_SEND_AT
 
 /* clang-format off */
 #define EVERY(payment_doc_) \
-    {"--caller", PAY_ARG_TEXT, AT(caller), 0, 0, "ID", true, "principal of accounts.json that signs"}, \
-    {"--key", PAY_ARG_TEXT, AT(key_id), 0, 0, "ID", true, "id of its key"}, \
-    {"--key-file", PAY_ARG_TEXT, AT(key_file), 0, 0, "FILE", true, "its private key (PEM)"}, \
-    {"--merchant", PAY_ARG_TEXT, AT(merchant), 0, 0, "ID", true, "merchant of the payment"}, \
-    {"--payment", PAY_ARG_TEXT, AT(payment_id), 0, 0, "ID", true, (payment_doc_)}, \
-    {"--command-id", PAY_ARG_TEXT, AT(command_id), 0, 0, "ID", false, \
-     "the caller's idempotency key; by default a new one"}, \
-    {"--traceparent", PAY_ARG_TEXT, AT(traceparent), 0, 0, "TEXT", false, "W3C trace context"}, \
-    {"--wait-answer", PAY_ARG_INT, AT(wait_s), 0, 600, "S", false, \
-     "wait so long for the decision, as PostgreSQL has it"}, \
-    {"--json", PAY_ARG_FLAG, AT(as_json), 0, 0, NULL, false, "print JSON"}
+    PAY_SEND_SIGNER, \
+    {"--payment", PAY_ARG_TEXT, AT(payment_id), 0, 0, "ID", true, (payment_doc_)}
 
 #define PARAMS(routes_doc_) \
     {"--route", PAY_ARG_LIST, AT(routes), 0, 0, "R", false, (routes_doc_)}, \

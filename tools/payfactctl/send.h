@@ -9,6 +9,8 @@
 #ifndef PAY_CTL_SEND_H
 #define PAY_CTL_SEND_H
 
+#include <stddef.h>
+
 #include "common/base/arena.h"
 #include "common/base/ulid.h"
 #include "common/contracts/command_record.h"
@@ -39,7 +41,32 @@ struct pay_send_options {
     const char *key; /**< Of the record of a command without payment. */
     const char *psp, *psp_account, *transport_key, *event_id, *case_id;
     int64_t case_version;
+
+    /* Money and two people: orders.c. */
+    const char *idempotency_key;
+    bool is_partial; /**< CAPTURE: something is left to capture. */
+    const char *aggregate_id, *from_status, *to_status, *provider_reference;
+    int64_t expected_version; /**< 0: none, an order. */
+    struct pay_arg_list attachments;
+    const char *request_id, *request_sha256;
+    const char *method;
 };
+
+/* clang-format off */
+/** Rows of every command that is signed. */
+#define PAY_SEND_SIGNER \
+    {"--caller", PAY_ARG_TEXT, PAY_SEND_AT(caller), 0, 0, "ID", true, "principal of accounts.json that signs"}, \
+    {"--key", PAY_ARG_TEXT, PAY_SEND_AT(key_id), 0, 0, "ID", true, "id of its key"}, \
+    {"--key-file", PAY_ARG_TEXT, PAY_SEND_AT(key_file), 0, 0, "FILE", true, "its private key (PEM)"}, \
+    {"--merchant", PAY_ARG_TEXT, PAY_SEND_AT(merchant), 0, 0, "ID", true, "merchant of the payment"}, \
+    {"--command-id", PAY_ARG_TEXT, PAY_SEND_AT(command_id), 0, 0, "ID", false, \
+     "the caller's idempotency key; by default a new one"}, \
+    {"--traceparent", PAY_ARG_TEXT, PAY_SEND_AT(traceparent), 0, 0, "TEXT", false, "W3C trace context"}, \
+    {"--wait-answer", PAY_ARG_INT, PAY_SEND_AT(wait_s), 0, 600, "S", false, \
+     "wait so long for the decision, as PostgreSQL has it"}, \
+    {"--json", PAY_ARG_FLAG, PAY_SEND_AT(as_json), 0, 0, NULL, false, "print JSON"}
+#define PAY_SEND_AT(member_) offsetof(struct pay_send_options, member_)
+/* clang-format on */
 
 /** A command ready to go. */
 struct pay_send_order {

@@ -240,7 +240,125 @@ static enum pay_status fill_case(const struct pay_send_options *options, int64_t
     return PAY_OK;
 }
 
+/* ---- money, and two people ---- */
+
+static enum pay_status fill_amount(const struct pay_send_options *options, struct pay_money *amount,
+                                   struct pay_err *err)
+{
+    const struct pay_str currency = pay_str_of(options->currency);
+    if (pay_money_exponent(currency) < 0 ||
+        !pay_str_copy(amount->currency, sizeof amount->currency, currency)) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "--currency \"%.10s\" is not of ISO 4217",
+                           options->currency == NULL ? "" : options->currency);
+    }
+    amount->amount_minor = options->amount_minor;
+    return PAY_OK;
+}
+
+static enum pay_status fill_action(const struct pay_send_options *options, int64_t now_us,
+                                   struct pay_send_order *order, struct pay_err *err)
+{
+    (void)now_us; /* only CREATE_PAYMENT says times */
+    order->command.money = (struct pay_cmd_money){
+        .attempt_id = pay_str_of(options->attempt_id),
+        .is_final = !options->is_partial,
+        .reason_code =
+            pay_str_of(options->reason == NULL ? "REQUESTED_BY_CALLER" : options->reason),
+        .idempotency_key = pay_str_of(options->idempotency_key),
+    };
+    return fill_amount(options, &order->command.money.amount, err);
+}
+
+/* "REFERENCE=SHA256": the digest is what stands behind the last sign. */
+static enum pay_status read_attachment(const char *text, struct pay_send_order *order,
+                                       struct pay_attachment *ret_attachment, struct pay_err *err)
+{
+    const char *sign = strrchr(text, '=');
+    uint8_t *digest = pay_arena_alloc(order->arena, PAY_SHA256_BYTES);
+    if (digest == NULL) {
+        return pay_err_set(err, PAY_RETRY, 0, op, "memory is out");
+    }
+    if (sign == NULL || sign == text ||
+        !pay_hex_decode(pay_str_of(sign + 1), digest, PAY_SHA256_BYTES)) {
+        return pay_err_set(err, PAY_REJECT, 0, op,
+                           "--attachment \"%.80s\" is not REFERENCE=SHA256, 64 hex digits", text);
+    }
+    ret_attachment->reference =
+        pay_arena_str(order->arena, (struct pay_str){text, (size_t)(sign - text)});
+    ret_attachment->sha256 = (struct pay_bytes){digest, PAY_SHA256_BYTES};
+    return ret_attachment->reference.ptr != NULL
+               ? PAY_OK
+               : pay_err_set(err, PAY_RETRY, 0, op, "memory is out");
+}
+
+static enum pay_status fill_controlled(const struct pay_send_options *options, int64_t now_us,
+                                       struct pay_send_order *order, struct pay_err *err)
+{
+    (void)now_us; /* only CREATE_PAYMENT says times */
+    struct pay_cmd_controlled *wish = &order->command.controlled;
+    *wish = (struct pay_cmd_controlled){
+        .aggregate_id = pay_str_of(options->aggregate_id),
+        .expected_version = options->expected_version > 0 ? options->expected_version : -1,
+        .from_status = pay_str_of(options->from_status),
+        .to_status = pay_str_of(options->to_status),
+        .has_amount = options->amount_minor > 0,
+        .provider_reference = pay_str_of(options->provider_reference),
+        .reason_code = pay_str_of(options->reason),
+    };
+    enum pay_status status = wish->has_amount ? fill_amount(options, &wish->amount, err) : PAY_OK;
+    for (size_t i = 0; status == PAY_OK && i < options->attachments.count; i++) {
+        status = read_attachment(options->attachments.items[i], order, &wish->attachments[i], err);
+        wish->attachment_count = i + 1;
+    }
+    return status;
+}
+
+static enum pay_status fill_word(const struct pay_send_options *options, int64_t now_us,
+                                 struct pay_send_order *order, struct pay_err *err)
+{
+    (void)now_us; /* only CREATE_PAYMENT says times */
+    uint8_t *digest = pay_arena_alloc(order->arena, PAY_SHA256_BYTES);
+    if (digest == NULL) {
+        return pay_err_set(err, PAY_RETRY, 0, op, "memory is out");
+    }
+    if (!pay_hex_decode(pay_str_of(options->request_sha256), digest, PAY_SHA256_BYTES)) {
+        return pay_err_set(err, PAY_REJECT, 0, op, "--sha256 is not 64 hex digits");
+    }
+    order->command.approval = (struct pay_cmd_approval){
+        .request_id = pay_str_of(options->request_id),
+        .request_sha256 = {digest, PAY_SHA256_BYTES},
+        .reason_code = pay_str_of(options->reason),
+    };
+    return PAY_OK;
+}
+
+static enum pay_status fill_pause(const struct pay_send_options *options, int64_t now_us,
+                                  struct pay_send_order *order, struct pay_err *err)
+{
+    const enum pay_status status = fill_subject(options, now_us, order, err);
+    order->command.subject.method = pay_str_of(options->method == NULL ? "" : options->method);
+    return status;
+}
+
+/* A case of money with attachments, or one that a single operator closes. */
+static enum pay_status fill_resolution(const struct pay_send_options *options, int64_t now_us,
+                                       struct pay_send_order *order, struct pay_err *err)
+{
+    return options->aggregate_id == NULL ? fill_case(options, now_us, order, err)
+                                         : fill_controlled(options, now_us, order, err);
+}
+
 static const struct part parts[PAY_CMD_COUNT] = {
+    [PAY_CMD_CAPTURE] = {1, false, fill_action},
+    [PAY_CMD_REQUEST_REFUND] = {1, false, fill_action},
+    [PAY_CMD_FORCE_CLOSE_UNKNOWN] = {1, false, fill_controlled},
+    [PAY_CMD_CORRECT_STATE] = {1, false, fill_controlled},
+    [PAY_CMD_RELEASE_RESERVATION] = {1, false, fill_controlled},
+    [PAY_CMD_OVERRIDE_BLOCK] = {1, false, fill_controlled},
+    [PAY_CMD_APPROVE] = {1, false, fill_word},
+    [PAY_CMD_DECLINE] = {1, false, fill_word},
+    [PAY_CMD_PAUSE_ROUTE] = {1, true, fill_pause},
+    [PAY_CMD_RESUME_ROUTE] = {1, true, fill_pause},
     [PAY_CMD_CREATE_PAYMENT] = {1, false, fill_create},
     [PAY_CMD_START_ATTEMPT] = {1, false, fill_route},
     [PAY_CMD_CHANGE_METHOD] = {1, false, fill_route},
@@ -249,7 +367,7 @@ static const struct part parts[PAY_CMD_COUNT] = {
     [PAY_CMD_REPLAY_INPUT] = {1, true, fill_subject},
     [PAY_CMD_DISCARD_EVENT] = {1, true, fill_subject},
     [PAY_CMD_REPLAY_EVENT] = {0, true, fill_subject},
-    [PAY_CMD_RESOLVE_CASE] = {1, true, fill_case},
+    [PAY_CMD_RESOLVE_CASE] = {1, true, fill_resolution},
 };
 
 /* ---- encode and sign ---- */
@@ -258,7 +376,8 @@ static enum pay_status fill_ids(const struct pay_send_options *options,
                                 struct pay_send_order *order, struct pay_err *err)
 {
     const bool may_be_new = order->command.type == PAY_CMD_CREATE_PAYMENT;
-    const bool is_free = parts[order->command.type].may_be_free && options->payment_id[0] == '\0';
+    const bool is_free = parts[order->command.type].may_be_free && options->key != NULL &&
+                         options->payment_id[0] == '\0';
     order->key = is_free ? options->key : order->payment_id;
     if (is_free) {
         order->payment_id[0] = '\0';

@@ -77,6 +77,10 @@ CTL = {
     "explain_text": ["explain", "{payment_id}"],
     "send": ["send", "{kind}", "--caller", "{caller}", "--key", "{key_id}", "--key-file", "{key_file}",
              "--merchant", "{merchant}", "--payment", "{payment_id}", "--json"],
+    "order": ["{command}", "--caller", "{caller}", "--key", "{key_id}", "--key-file", "{key_file}", "--merchant", "{merchant}",
+              "--wait-answer", "60", "--json"],
+    "cases": ["cases", "--json"],
+    "approvals": ["approvals", "--json"],
 }
 CTL_SETTINGS = ("KAFKA_BROKERS", "TOPIC_PREFIX", "PG_CONNINFO")
 
@@ -521,6 +525,14 @@ class Stack:
         said = self.ctl("send", *options, kind=kind, caller=caller, key_id=signer.key_id, key_file=signer.private,
                         merchant=MERCHANT, payment_id=payment_id)  # fmt: skip
         return json.loads(said)
+
+    def order(self, command, *options, caller=CALLER):
+        """A signed command of its own name (refund, approve ...); its (status, reason) as decided, refused or not."""
+        signer = self.signers[caller]
+        said = self.ctl("order", *options, check=False, command=command, caller=caller, key_id=signer.key_id,
+                        key_file=signer.private, merchant=MERCHANT)  # fmt: skip
+        answer = json.loads(said)
+        return answer["answer"], answer["reason_code"]
 
     # ---- the audit: PSP, database and downstream must tell the same story
 

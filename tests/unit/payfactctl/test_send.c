@@ -302,6 +302,115 @@ static void what_does_not_make_a_command_is_refused(void **state)
     assert_int_equal(build(PAY_CMD_CREATE_PAYMENT), PAY_FATAL);
 }
 
+#define SHA256 "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+static void money_back_and_forth(void **state)
+{
+    (void)state;
+    struct fixture *f = &fixture;
+    f->options.reason = "duplicate";
+    f->options.idempotency_key = "credit-note-7";
+    f->options.attempt_id = PAYMENT "A02";
+    build_and_read(PAY_CMD_REQUEST_REFUND);
+    assert_int_equal(f->command.money.amount.amount_minor, 2599);
+    assert_string_equal(f->command.money.amount.currency, "EUR");
+    assert_string_equal(f->command.money.attempt_id.ptr, PAYMENT "A02");
+    assert_string_equal(f->command.money.reason_code.ptr, "duplicate");
+    assert_string_equal(f->command.money.idempotency_key.ptr, "credit-note-7");
+    build_and_read(PAY_CMD_CAPTURE);
+    assert_true(f->command.money.is_final);
+    f->options.is_partial = true;
+    build_and_read(PAY_CMD_CAPTURE);
+    assert_false(f->command.money.is_final);
+    f->options.reason = NULL;
+    build_and_read(PAY_CMD_REQUEST_REFUND);
+    assert_string_equal(f->command.money.reason_code.ptr, "REQUESTED_BY_CALLER");
+    f->options.currency = "EURO";
+    assert_int_equal(build(PAY_CMD_REQUEST_REFUND), PAY_REJECT);
+}
+
+static void what_two_others_decide(void **state)
+{
+    (void)state;
+    struct fixture *f = &fixture;
+    f->options.aggregate_id = PAYMENT "R01";
+    f->options.expected_version = 3;
+    f->options.from_status = "UNKNOWN";
+    f->options.to_status = "SUCCEEDED";
+    f->options.provider_reference = "re_1";
+    f->options.reason = "PSP_CONFIRMED";
+    add(&f->options.attachments, "mail=1=" SHA256);
+    build_and_read(PAY_CMD_CORRECT_STATE);
+    const struct pay_cmd_controlled *wish = &f->command.controlled;
+    assert_string_equal(wish->aggregate_id.ptr, PAYMENT "R01");
+    assert_int_equal(wish->expected_version, 3);
+    assert_string_equal(wish->from_status.ptr, "UNKNOWN");
+    assert_string_equal(wish->to_status.ptr, "SUCCEEDED");
+    assert_string_equal(wish->provider_reference.ptr, "re_1");
+    assert_string_equal(wish->reason_code.ptr, "PSP_CONFIRMED");
+    assert_true(wish->has_amount && wish->amount.amount_minor == 2599);
+    assert_int_equal(wish->attachment_count, 1);
+    assert_string_equal(wish->attachments[0].reference.ptr, "mail=1");
+    assert_int_equal(wish->attachments[0].sha256.len, PAY_SHA256_BYTES);
+    assert_int_equal(wish->attachments[0].sha256.ptr[1], 0x11);
+    f->options.amount_minor = 0;
+    f->options.currency = NULL;
+    build_and_read(PAY_CMD_CORRECT_STATE);
+    assert_false(f->command.controlled.has_amount);
+    build_and_read(PAY_CMD_FORCE_CLOSE_UNKNOWN);
+    assert_string_equal(f->command.controlled.to_status.ptr, "SUCCEEDED");
+    build_and_read(PAY_CMD_RELEASE_RESERVATION);
+    build_and_read(PAY_CMD_OVERRIDE_BLOCK);
+    assert_string_equal(f->command.controlled.aggregate_id.ptr, PAYMENT "R01");
+    f->options.reason = "REFUNDED";
+    build_and_read(PAY_CMD_RESOLVE_CASE);
+    assert_int_equal(f->command.controlled.attachment_count, 1);
+    f->options.amount_minor = 5; /* of which currency? */
+    assert_int_equal(build(PAY_CMD_CORRECT_STATE), PAY_REJECT);
+    f->options.amount_minor = 0;
+    add(&f->options.attachments, "mail=12");
+    assert_int_equal(build(PAY_CMD_CORRECT_STATE), PAY_REJECT);
+    f->options.attachments.items[1] = "=" SHA256;
+    assert_int_equal(build(PAY_CMD_CORRECT_STATE), PAY_REJECT);
+    f->options.payment_id = ""; /* A case of no payment is dlq's. */
+    assert_int_equal(build(PAY_CMD_RESOLVE_CASE), PAY_REJECT);
+}
+
+static void words_name_the_bytes_they_are_about(void **state)
+{
+    (void)state;
+    struct fixture *f = &fixture;
+    f->options.request_id = "shop/c-1";
+    f->options.request_sha256 = SHA256;
+    f->options.reason = "NOT_SHOWN";
+    build_and_read(PAY_CMD_APPROVE);
+    assert_string_equal(f->command.approval.request_id.ptr, "shop/c-1");
+    assert_int_equal(f->command.approval.request_sha256.len, PAY_SHA256_BYTES);
+    assert_int_equal(f->command.approval.request_sha256.ptr[15], 0xff);
+    build_and_read(PAY_CMD_DECLINE);
+    assert_string_equal(f->command.approval.reason_code.ptr, "NOT_SHOWN");
+    f->options.request_sha256 = "0011";
+    assert_int_equal(build(PAY_CMD_APPROVE), PAY_REJECT);
+}
+
+static void a_pause_is_of_a_route_and_no_payment(void **state)
+{
+    (void)state;
+    struct fixture *f = &fixture;
+    f->options.payment_id = "";
+    f->options.key = "stripe/stripe-a";
+    f->options.psp = "stripe";
+    f->options.psp_account = "stripe-a";
+    f->options.reason = "PSP_DOWN";
+    build_and_read(PAY_CMD_PAUSE_ROUTE);
+    assert_string_equal(f->order.key, "stripe/stripe-a");
+    assert_string_equal(f->command.subject.psp_account.ptr, "stripe-a");
+    assert_int_equal(f->command.subject.method.len, 0);
+    f->options.method = "card";
+    build_and_read(PAY_CMD_RESUME_ROUTE);
+    assert_string_equal(f->command.subject.method.ptr, "card");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +420,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(new_ids_are_made_where_asked, make, drop),
         cmocka_unit_test_setup_teardown(headers_carry_key_signature_and_secrets, make, drop),
         cmocka_unit_test_setup_teardown(routes_are_read_exactly, make, drop),
+        cmocka_unit_test_setup_teardown(money_back_and_forth, make, drop),
+        cmocka_unit_test_setup_teardown(what_two_others_decide, make, drop),
+        cmocka_unit_test_setup_teardown(words_name_the_bytes_they_are_about, make, drop),
+        cmocka_unit_test_setup_teardown(a_pause_is_of_a_route_and_no_payment, make, drop),
         cmocka_unit_test_setup_teardown(what_does_not_make_a_command_is_refused, make, drop),
     };
     return cmocka_run_group_tests_name("send", tests, NULL, NULL);
