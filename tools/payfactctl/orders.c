@@ -82,7 +82,7 @@ static enum pay_ctl_exit send_route(struct pay_ctl *ctl, enum pay_command_type t
                                     const struct pay_send_options *given, struct pay_err *err)
 {
     struct pay_send_options options = *given;
-    struct pay_buf key = pay_buf_make(PAY_NAME_SIZE * 2);
+    struct pay_buf key = pay_buf_make((size_t)2 * PAY_NAME_SIZE);
     pay_buf_printf(&key, "%s/%s", options.psp, options.psp_account);
     if (key.failed) {
         pay_buf_free(&key);

@@ -690,19 +690,22 @@ static void the_inbox_costs_the_same_however_much_it_holds(void **state)
                    " FROM generate_series(1, 20000) AS s,"
                    " (SELECT * FROM channel_event LIMIT 1) AS e;"
                    "RESET session_replication_role; SELECT pg_stat_force_next_flush()");
-    static const char *const reads = "SELECT sum(idx_tup_read + idx_tup_fetch)::int8"
-                                     " FROM pg_stat_user_indexes WHERE relname LIKE 'inbox_key%'"
-                                     " OR relname LIKE 'channel_event%'";
-    const int64_t before = pay_testdb_number(&world->db, reads);
+    static const char *const sessions = "SELECT count(*) FROM pg_stat_activity"
+                                        " WHERE datname = current_database()";
     deliver(world, 4 * BATCH);
-    world->a = pay_store_free(world->a); /* its counts are told at the latest now */
+    /* A session tells its counts when it likes, and at the latest before it is gone. */
+    const int64_t open = pay_testdb_number(&world->db, sessions);
+    world->a = pay_store_free(world->a);
     int64_t until_us = pay_clock_mono_us() + DEADLINE_US;
-    int64_t read = 0;
-    while ((read = pay_testdb_number(&world->db, reads) - before) == 0) {
+    while (pay_testdb_number(&world->db, sessions) >= open) {
         assert_true(pay_clock_mono_us() < until_us);
         (void)poll(NULL, 0, 5);
     }
-    assert_in_range(read, 1, 10 * BATCH);
+    /* Of all nine turns: less than the large one alone would read without the index. */
+    const int64_t read = pay_testdb_number(
+        &world->db, "SELECT sum(idx_tup_read + idx_tup_fetch)::int8 FROM pg_stat_user_indexes"
+                    " WHERE relname LIKE 'inbox_key%' OR relname LIKE 'channel_event%'");
+    assert_in_range(read, 1, 9 * 5 * BATCH);
 }
 
 static enum pay_status add_outbox(struct pay_store *store, const char *key, struct pay_err *err)
