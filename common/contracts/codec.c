@@ -56,6 +56,7 @@ struct record_state {
     avro_schema_t current;
     struct known_schema known[PAY_CODEC_WRITERS_MAX]; /* The current one first. */
     size_t known_count;
+    size_t own;     /* Index of this release's newest: 0, but for a former release's test build. */
     size_t writing; /* Index of the one to write by. */
 };
 
@@ -164,6 +165,14 @@ static enum pay_status know_text(struct pay_codec *codec, enum pay_record record
                 err);
 }
 
+/* A former release knows nothing newer than its own: here, than the last of the history it has. */
+static void forget_current(struct record_state *state)
+{
+    PAY_ASSERT(state->known_count > 1);
+    state->known[0].fingerprint = 0; /* Of no schema. */
+    state->own = state->writing = state->known_count - 1;
+}
+
 static enum pay_status load_record(struct pay_codec *codec, enum pay_record record,
                                    struct pay_err *err)
 {
@@ -176,6 +185,9 @@ static enum pay_status load_record(struct pay_codec *codec, enum pay_record reco
     }
     if (status == PAY_OK && codec->records[record].known_count == 0) {
         return pay_err_set(err, PAY_FATAL, 0, "load schema", "'%s' is missing", rows[record].name);
+    }
+    if (PAY_FORMER_SCHEMAS && status == PAY_OK && codec->records[record].known[0].version == 0) {
+        forget_current(&codec->records[record]);
     }
     return status;
 }
@@ -235,7 +247,7 @@ enum pay_status pay_codec_write_version(struct pay_codec *codec, enum pay_record
     struct record_state *state = &codec->records[record];
 
     for (size_t i = 0; i < state->known_count; i++) {
-        const bool is_meant = version == 0 ? i == 0 : state->known[i].version == version;
+        const bool is_meant = version == 0 ? i == state->own : state->known[i].version == version;
         if (is_meant && state->known[i].plan.writable) {
             state->writing = i;
             return PAY_OK;

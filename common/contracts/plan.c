@@ -105,8 +105,7 @@ static enum pay_status find_missing(struct maker *m, avro_schema_t writer,
         if (find_field(writer, bind->name) != NULL) {
             continue;
         }
-        if ((m->current && !PAY_FORMER_SCHEMAS) ||
-            (bind->here == PAY_HERE_ALWAYS && !bind->may_lack)) {
+        if (m->current || (bind->here == PAY_HERE_ALWAYS && !bind->may_lack)) {
             return refuse(m, bind, "the schema lacks it and it has no default");
         }
         node->missing[node->missing_count++] = bind;
