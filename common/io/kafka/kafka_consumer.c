@@ -354,6 +354,11 @@ static void revoke(struct pay_kafka_consumer *consumer, rd_kafka_topic_partition
         remove_part(consumer, parts[i].topic, parts[i].partition);
     }
     consumer->joined = consumer->part_count > 0; /* Cooperative: the others stay. */
+    if (consumer->paused) {
+        /* librdkafka keeps a partition's pause beyond its assignment: when it comes back after our
+         * resume, nobody would end it. */
+        (void)rd_kafka_resume_partitions(consumer->rk, list);
+    }
     apply_assignment(consumer, false, list);
 }
 
@@ -665,13 +670,15 @@ static enum pay_status set_paused(struct pay_kafka_consumer *consumer, bool paus
     rd_kafka_topic_partition_list_t *list = all_parts(consumer);
     rd_kafka_resp_err_t code = paused ? rd_kafka_pause_partitions(consumer->rk, list)
                                       : rd_kafka_resume_partitions(consumer->rk, list);
-    enum pay_status status = check_list(list, code, paused ? "kafka pause" : "kafka resume", err);
-
     rd_kafka_topic_partition_list_destroy(list);
-    if (status == PAY_OK) {
-        consumer->paused = paused;
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        return pay_kafka_fail(err, paused ? "kafka pause" : "kafka resume", code,
+                              rd_kafka_err2str(code));
     }
-    return status;
+    /* A partition that librdkafka does not know has an error of its own, and fetches nothing: the
+     * others are paused, or not, all the same. */
+    consumer->paused = paused;
+    return PAY_OK;
 }
 
 enum pay_status pay_kafka_consumer_pause(struct pay_kafka_consumer *consumer, struct pay_err *err)

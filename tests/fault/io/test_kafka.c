@@ -739,6 +739,48 @@ static void two_members_share_and_finish_before_they_give_back(void **state)
     all_seen(times + 40, 80, 1);
 }
 
+/* Revoked while paused, resumed with nothing assigned, assigned again: librdkafka would keep the
+ * pause of a partition over its revocation, and nobody would ever end it. */
+static void a_pause_does_not_outlive_its_assignment(void **state)
+{
+    struct world *world = *state;
+    struct member first;
+    struct member second;
+    struct pay_kafka_msg none[1];
+    size_t count = 0;
+    int times[RECORDS_MAX] = {0};
+    int64_t end_us = pay_clock_mono_us() + DEADLINE_US;
+
+    produce_all(world, 40);
+    open_member(world, &first, 0);
+    poll_until(world, first.consumer, 40, times, true);
+    must(world, pay_kafka_consumer_pause(first.consumer, &world->err));
+    open_member(world, &second, 1);
+    while (first.revoked == 0 && pay_clock_mono_us() < end_us) {
+        const enum pay_status status =
+            pay_kafka_consumer_poll(first.consumer, 1, 1, none, &count, &world->err);
+        assert_true(status == PAY_OK || status == PAY_RETRY); /* The mock refuses the commit. */
+        assert_int_equal(count, 0);
+    }
+    assert_int_equal(pay_kafka_consumer_assigned(first.consumer), 0);
+    must(world, pay_kafka_consumer_resume(first.consumer, &world->err));
+    while ((pay_kafka_consumer_assigned(first.consumer) != PARTITIONS / 2 ||
+            pay_kafka_consumer_assigned(second.consumer) != PARTITIONS / 2) &&
+           pay_clock_mono_us() < end_us) {
+        (void)poll_some(world, first.consumer, 1, times, true);
+        (void)poll_some(world, second.consumer, 1, times, true);
+    }
+    for (size_t i = 40; i < 120; i++) {
+        must(world, produce(world, i));
+    }
+    poll_until_reported(world, 120);
+    while (count_seen(times + 40, 80) < 80 && pay_clock_mono_us() < end_us) {
+        (void)poll_some(world, first.consumer, 64, times, true);
+        (void)poll_some(world, second.consumer, 64, times, true);
+    }
+    all_seen(times + 40, 80, 1);
+}
+
 static void an_outage_is_retry_and_mends(void **state)
 {
     struct world *world = *state;
@@ -835,6 +877,7 @@ int main(void)
         FAULT_TEST(rewind_polls_again_from_what_is_stored),
         FAULT_TEST(a_refused_commit_goes_again),
         FAULT_TEST(two_members_share_and_finish_before_they_give_back),
+        FAULT_TEST(a_pause_does_not_outlive_its_assignment),
         FAULT_TEST(an_outage_is_retry_and_mends),
         FAULT_TEST(admin_describes_and_refuses_another_count),
         FAULT_TEST(bad_settings_are_fatal),
