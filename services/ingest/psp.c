@@ -18,6 +18,8 @@
 #define ARENA_BYTES_MAX ((size_t)8 * 1024 * 1024)
 #define REFRESH_US INT64_C(2000000)
 #define LANES_SHOWN 256
+#define HAND_MAX ((size_t)2 * BATCH_MAX)
+#define POLL_MS 50
 
 struct role {
     struct pay_ingest *ingest;
@@ -30,10 +32,23 @@ struct role {
     struct pay_outlet_wait wait;
     char group[PAY_TOPIC_NAME_SIZE];
     struct pay_psp_watch watch;
+    struct pay_kafka_msg hand[HAND_MAX]; /**< Polled and not in the queue yet, in order. */
+    size_t hand_count;
+    struct pay_psp_lane_figures lanes; /**< As they were shown last. */
     struct pay_health_loop *loop;
     int64_t refresh_due_us;
     atomic_bool joined;
 };
+
+/* What is in hand of a partition is somebody else's from now on, and comes again if it is ours. */
+static void let_go(struct role *role, int32_t partition)
+{
+    for (size_t i = 0; i < role->hand_count; i++) {
+        if (role->hand[i].partition == partition) {
+            pay_kafka_msg_release(&role->hand[i]);
+        }
+    }
+}
 
 static void on_revoked(void *ctx, const struct pay_kafka_partition *parts, size_t count, bool lost)
 {
@@ -41,6 +56,7 @@ static void on_revoked(void *ctx, const struct pay_kafka_partition *parts, size_
     (void)lost; /* What was finished is stored after each poll already. */
     for (size_t i = 0; i < count; i++) {
         pay_psp_queue_forget(role->queue, parts[i].partition);
+        let_go(role, parts[i].partition);
     }
 }
 
@@ -141,8 +157,8 @@ static enum pay_status refuse(struct role *role, const struct pay_kafka_msg *msg
                               err);
 }
 
-static enum pay_status take_once(struct role *role, const struct pay_kafka_msg *msg,
-                                 struct pay_err *err)
+static enum pay_status take_one(struct role *role, const struct pay_kafka_msg *msg,
+                                struct pay_err *err)
 {
     struct pay_psp_job job;
     pay_arena_reset(role->desk.arena);
@@ -166,14 +182,41 @@ static enum pay_status take_once(struct role *role, const struct pay_kafka_msg *
     return status;
 }
 
-/* Until it is in hand: one that is left out would be committed with those behind it. Full is not
- * for ever: the workers make room. */
-static enum pay_status take(struct role *role, const struct pay_kafka_msg *msg, struct pay_err *err)
+/* In order, up to the first that finds no room: one that is left out would be committed with those
+ * behind it. It stays in hand, and the consumer is polled meanwhile: no record comes, for it is
+ * paused, but the group hears of us. Full is not for ever: the workers make room. */
+static enum pay_status take(struct role *role, struct pay_err *err)
 {
-    enum pay_status status = take_once(role, msg, err);
-    while (status != PAY_OK && status != PAY_FATAL && !pay_service_wait(role->ingest->svc, 20)) {
-        pay_health_beat(role->loop);
-        status = take_once(role, msg, err);
+    enum pay_status status = PAY_OK;
+    size_t taken = 0;
+    while (taken < role->hand_count && status == PAY_OK) {
+        struct pay_kafka_msg *msg = &role->hand[taken];
+        if (msg->handle != NULL) { /* else it was let go of */
+            status = take_one(role, msg, err);
+        }
+        if (status == PAY_OK) {
+            pay_kafka_msg_release(msg);
+            taken++;
+        }
+    }
+    role->hand_count -= taken;
+    for (size_t i = 0; i < role->hand_count && taken > 0; i++) {
+        role->hand[i] = role->hand[i + taken];
+    }
+    return status == PAY_FATAL ? status : PAY_OK;
+}
+
+static enum pay_status poll(struct role *role, struct pay_err *err)
+{
+    static struct pay_kafka_msg msgs[BATCH_MAX]; /* One role, one loop. */
+    size_t count = 0;
+    if (HAND_MAX - role->hand_count < BATCH_MAX) { /* It was paused: cannot be. */
+        return pay_err_set(err, PAY_FATAL, 0, "poll", "a paused consumer hands out records");
+    }
+    const enum pay_status status =
+        pay_kafka_consumer_poll(role->consumer, BATCH_MAX, POLL_MS, msgs, &count, err);
+    for (size_t i = 0; i < count; i++) {
+        role->hand[role->hand_count++] = msgs[i];
     }
     return status;
 }
@@ -198,12 +241,30 @@ static void store_offsets(struct role *role)
 
 static enum pay_status hold_back(struct role *role, struct pay_err *err)
 {
-    const bool full = pay_psp_queue_full(role->queue);
+    const bool full = role->hand_count > 0 || pay_psp_queue_full(role->queue);
     if (full == pay_kafka_consumer_paused(role->consumer)) {
         return PAY_OK;
     }
     return full ? pay_kafka_consumer_pause(role->consumer, err)
                 : pay_kafka_consumer_resume(role->consumer, err);
+}
+
+/* One line each time that the maximum was felt since the last look, however often that was. */
+static void show_lane_count(struct role *role)
+{
+    const struct pay_psp_lane_figures now = pay_psp_queue_lane_figures(role->queue);
+    const int64_t replaced = now.replaced - role->lanes.replaced;
+    const int64_t refused = now.refused - role->lanes.refused;
+    struct pay_metric *full = role->ingest->metrics[PAY_IM_LANES_FULL];
+    pay_metric_set(role->ingest->metrics[PAY_IM_LANES], NULL, (int64_t)now.lanes);
+    pay_metric_add(full, (const char *const[]){"replaced"}, replaced);
+    pay_metric_add(full, (const char *const[]){"waited"}, refused);
+    if (replaced > 0 || refused > 0) {
+        pay_log(refused > 0 ? PAY_LOG_ERROR : PAY_LOG_WARN, "lanes_full",
+                PAY_F_INT("lanes", now.lanes), PAY_F_INT("replaced", replaced),
+                PAY_F_INT("waited", refused));
+    }
+    role->lanes = now;
 }
 
 static void show_lanes(struct role *role)
@@ -221,21 +282,17 @@ static void show_lanes(struct role *role)
     }
     pay_metric_set(role->ingest->metrics[PAY_IM_LAG], NULL,
                    pay_kafka_consumer_lag_records(role->consumer));
+    show_lane_count(role);
 }
 
 static enum pay_status turn(struct role *role, struct pay_err *err)
 {
-    static struct pay_kafka_msg msgs[BATCH_MAX]; /* One role, one loop. */
-    size_t count = 0;
     enum pay_status status = hold_back(role, err);
     if (status == PAY_OK) {
-        status = pay_kafka_consumer_poll(role->consumer, BATCH_MAX, 50, msgs, &count, err);
+        status = poll(role, err);
     }
-    for (size_t i = 0; i < count; i++) {
-        if (status == PAY_OK) {
-            status = take(role, &msgs[i], err);
-        }
-        pay_kafka_msg_release(&msgs[i]);
+    if (status == PAY_OK) {
+        status = take(role, err);
     }
     store_offsets(role);
     atomic_store(&role->joined, pay_kafka_consumer_joined(role->consumer));
@@ -269,6 +326,10 @@ static void finish(struct role *role)
             pay_log(PAY_LOG_WARN, "group_not_left", PAY_F_ERR(&err));
         }
     }
+    for (size_t i = 0; i < role->hand_count; i++) {
+        pay_kafka_msg_release(&role->hand[i]);
+    }
+    role->hand_count = 0;
     pay_psp_watch_stop(&role->watch);
     role->consumer = pay_kafka_consumer_free(role->consumer);
     role->workers = pay_mem_free(role->workers);

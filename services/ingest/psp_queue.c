@@ -22,6 +22,7 @@ struct pay_psp_lane {
     struct pay_psp_task **last;
     size_t queued;
     size_t in_flight;
+    size_t running; /* As in_flight, and those that make no call. */
     size_t queued_max;
     size_t in_flight_max;
     bool limited; /* false: an unknown account, or tasks that make no call. */
@@ -50,6 +51,7 @@ struct pay_psp_queue {
     struct pay_psp_lane *lanes;
     struct pay_psp_lane *turn; /* Where the last task came from: the search starts behind it. */
     size_t lane_count;
+    int64_t lanes_replaced, lanes_refused;
     size_t tasks;
     size_t busy; /* Workers that may be in a call. */
     bool closed;
@@ -209,7 +211,8 @@ enum pay_status pay_psp_queue_skip(struct pay_psp_queue *queue, struct pay_psp_p
     const bool tracked = track(queue, place, true);
     advance(&queue->partitions[place.partition]);
     (void)pthread_mutex_unlock(&queue->lock);
-    return tracked ? PAY_OK : pay_err_set(err, PAY_RETRY, 0, "queue", "out of memory");
+    return tracked ? PAY_OK
+                   : pay_err_set(err, PAY_RETRY, PAY_PSP_QUEUE_MEMORY, "queue", "out of memory");
 }
 
 /* ---- lanes ---- */
@@ -226,6 +229,40 @@ static void set_limits(struct pay_psp_lane *lane, const struct pay_account *acco
     }
 }
 
+/* One with nothing to do, and nothing to remember: an open breaker would be forgotten. */
+static struct pay_psp_lane *unlink_idle(struct pay_psp_queue *queue)
+{
+    const int64_t now_us = pay_clock_mono_us();
+    for (struct pay_psp_lane **at = &queue->lanes; *at != NULL; at = &(*at)->next) {
+        struct pay_psp_lane *lane = *at;
+        if (lane->queued > 0 || lane->running > 0 ||
+            pay_breaker_state(&lane->breaker, now_us) != PAY_BREAKER_CLOSED) {
+            continue;
+        }
+        *at = lane->next;
+        queue->lane_count--;
+        queue->turn = queue->turn == lane ? NULL : queue->turn;
+        return lane;
+    }
+    return NULL;
+}
+
+/* @return NULL: out of memory, or every lane there may be has something to do. */
+static struct pay_psp_lane *new_lane(struct pay_psp_queue *queue)
+{
+    if (queue->lane_count < PAY_PSP_LANES_MAX) {
+        return pay_mem_new(1, sizeof(struct pay_psp_lane));
+    }
+    struct pay_psp_lane *lane = unlink_idle(queue);
+    if (lane == NULL) {
+        queue->lanes_refused++;
+        return NULL;
+    }
+    queue->lanes_replaced++;
+    *lane = (struct pay_psp_lane){.next = NULL};
+    return lane;
+}
+
 static struct pay_psp_lane *find_lane(struct pay_psp_queue *queue,
                                       const struct pay_account *account, struct pay_str method)
 {
@@ -239,10 +276,7 @@ static struct pay_psp_lane *find_lane(struct pay_psp_queue *queue,
         set_limits(lane, account);
         return lane;
     }
-    if (queue->lane_count == PAY_PSP_LANES_MAX) {
-        return NULL;
-    }
-    lane = pay_mem_new(1, sizeof *lane);
+    lane = new_lane(queue);
     if (lane == NULL) {
         return NULL;
     }
@@ -326,28 +360,53 @@ static void append(struct pay_psp_lane *lane, struct pay_psp_task *task)
     lane->queued++;
 }
 
+static enum pay_status refuse(struct pay_err *err, enum pay_psp_queue_code code)
+{
+    static const char *const texts[] = {
+        [PAY_PSP_QUEUE_MEMORY] = "out of memory",
+        [PAY_PSP_QUEUE_FULL] = "the maximum of jobs is in hand",
+        [PAY_PSP_QUEUE_LANES] = "the maximum of lanes has something to do",
+    };
+    return pay_err_set(err, PAY_RETRY, (int)code, "queue", "%s", texts[code]);
+}
+
+/* @return TAKEN, or why it is not in. */
+static enum pay_psp_queue_code put_in(struct pay_psp_queue *queue,
+                                      const struct pay_account *account, struct pay_str method,
+                                      struct pay_psp_place place, struct pay_psp_task *task)
+{
+    if (queue->tasks >= queue->options.tasks_max) { /* Before a lane is made for it. */
+        return PAY_PSP_QUEUE_FULL;
+    }
+    const int64_t refused = queue->lanes_refused;
+    task->lane = find_lane(queue, account, method);
+    if (task->lane == NULL) {
+        return queue->lanes_refused > refused ? PAY_PSP_QUEUE_LANES : PAY_PSP_QUEUE_MEMORY;
+    }
+    if (!track(queue, place, false)) {
+        return PAY_PSP_QUEUE_MEMORY;
+    }
+    task->shed = task->lane->queued >= task->lane->queued_max;
+    append(task->lane, task);
+    queue->tasks++;
+    (void)pthread_cond_signal(&queue->changed);
+    return PAY_PSP_QUEUE_TAKEN;
+}
+
 enum pay_status pay_psp_queue_push(struct pay_psp_queue *queue, const struct pay_account *account,
                                    const struct pay_psp_job *job,
                                    const struct pay_psp_record *record, struct pay_err *err)
 {
     struct pay_psp_task *task = make_task(job, record);
     if (task == NULL) {
-        return pay_err_set(err, PAY_RETRY, 0, "queue", "out of memory");
+        return refuse(err, PAY_PSP_QUEUE_MEMORY);
     }
     (void)pthread_mutex_lock(&queue->lock);
-    task->lane = find_lane(queue, account, job->method);
-    const bool taken = task->lane != NULL && queue->tasks < queue->options.tasks_max &&
-                       track(queue, record->place, false);
-    if (taken) {
-        task->shed = task->lane->queued >= task->lane->queued_max;
-        append(task->lane, task);
-        queue->tasks++;
-        (void)pthread_cond_signal(&queue->changed);
-    }
+    const enum pay_psp_queue_code why = put_in(queue, account, job->method, record->place, task);
     (void)pthread_mutex_unlock(&queue->lock);
-    if (!taken) {
+    if (why != PAY_PSP_QUEUE_TAKEN) {
         pay_mem_free(task);
-        return pay_err_set(err, PAY_RETRY, 0, "queue", "full");
+        return refuse(err, why);
     }
     return PAY_OK;
 }
@@ -474,6 +533,7 @@ static void start(struct pay_psp_queue *queue, struct pay_psp_task *task)
 {
     const size_t place = task->shed ? 0 : 1; /* One that makes no call takes nobody's place. */
     task->lane->in_flight += place;
+    task->lane->running++;
     queue->busy += place;
     task->next = queue->running;
     queue->running = task;
@@ -531,6 +591,7 @@ void pay_psp_queue_done(struct pay_psp_queue *queue, struct pay_psp_task *task, 
     *at = task->next;
     const size_t place = task->shed ? 0 : 1;
     task->lane->in_flight -= place;
+    task->lane->running--;
     queue->busy -= place;
     if (task->lane->breaker.probing && task->lane->in_flight == 0) {
         task->lane->breaker.probing = false; /* The probe ended without a call. */
@@ -553,4 +614,13 @@ size_t pay_psp_queue_lanes(struct pay_psp_queue *queue, struct pay_psp_lane_stat
     }
     (void)pthread_mutex_unlock(&queue->lock);
     return count;
+}
+
+struct pay_psp_lane_figures pay_psp_queue_lane_figures(struct pay_psp_queue *queue)
+{
+    (void)pthread_mutex_lock(&queue->lock);
+    const struct pay_psp_lane_figures figures = {queue->lane_count, queue->lanes_replaced,
+                                                 queue->lanes_refused};
+    (void)pthread_mutex_unlock(&queue->lock);
+    return figures;
 }

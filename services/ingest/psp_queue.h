@@ -7,9 +7,12 @@
  * Workers are shared: a lane may have all of them but a reserve, and when that is reached only its
  * equal part, so that calls of a PSP that hangs never hold every worker.
  *
+ * Lanes are made as jobs name them, PAY_PSP_LANES_MAX at most: beyond that one with nothing to do
+ * makes room, and where all have, the job waits.
+ *
  * Ownership: the queue owns its tasks from push to done. Threads: push, offsets and close from the
  * role's loop; take, retry budget, note and done from any worker. Failure: PAY_RETRY from push when
- * memory is out or PSP_JOBS_MAX is reached (then pause the consumer).
+ * memory is out or a maximum is reached (then pause the consumer, and push the same again).
  */
 #ifndef PAY_INGEST_PSP_QUEUE_H
 #define PAY_INGEST_PSP_QUEUE_H
@@ -22,6 +25,14 @@
 
 #define PAY_PSP_LANES_MAX 4096
 #define PAY_PSP_PARTITIONS_MAX 1024
+
+/** err.code of a push that is to be repeated. */
+enum pay_psp_queue_code {
+    PAY_PSP_QUEUE_TAKEN, /**< None: it is in. */
+    PAY_PSP_QUEUE_MEMORY,
+    PAY_PSP_QUEUE_FULL,  /**< PSP_JOBS_MAX jobs are in hand. */
+    PAY_PSP_QUEUE_LANES, /**< So many lanes have something to do. */
+};
 
 struct pay_psp_queue;
 struct pay_psp_lane;
@@ -110,12 +121,19 @@ void pay_psp_queue_forget(struct pay_psp_queue *queue, int32_t partition);
 
 /** Figures of one lane. */
 struct pay_psp_lane_state {
-    const char *account; /**< Lives as long as the queue. */
+    const char *account; /**< Until the next push. */
     const char *method;
     size_t queued;
     size_t in_flight;
     enum pay_breaker_state breaker;
 };
+/** What became of the maximum of lanes, since the queue was made. */
+struct pay_psp_lane_figures {
+    size_t lanes;
+    int64_t replaced; /**< Idle ones that made room. */
+    int64_t refused;  /**< Pushes that found none. */
+};
+struct pay_psp_lane_figures pay_psp_queue_lane_figures(struct pay_psp_queue *queue);
 size_t pay_psp_queue_lanes(struct pay_psp_queue *queue, struct pay_psp_lane_state *ret_lanes,
                            size_t max);
 

@@ -48,6 +48,8 @@ enum pay_ingest_metric {
     PAY_IM_BREAKER,       /**< psp_account: 0 closed, 1 half open, 2 open */
     PAY_IM_IN_FLIGHT,     /**< psp_account */
     PAY_IM_QUEUED,        /**< psp_account */
+    PAY_IM_LANES,
+    PAY_IM_LANES_FULL, /**< outcome */
     PAY_IM_LAG,
     PAY_IM_ERRORS, /**< part */
     PAY_IM_COUNT

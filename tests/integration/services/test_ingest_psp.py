@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from parts import database_proxy, open_sealed
-from payfact_stack import ACCOUNT_A, ACCOUNT_B, Stack
+from parts import database_proxy, open_sealed, partition_of
+from payfact_stack import ACCOUNT_A, ACCOUNT_B, Stack, new_payment_id
 from procs import SCALE, wait_for
 from psp_world import FAST, HOUR_S, TRACE, World, no_secret
 from records import encode
@@ -489,6 +489,26 @@ def test_an_outcome_waits_for_kafka(own):
     own.wait_type(job, "ATTEMPT_SUCCEEDED")
     own.done()
     assert len(own.charges(job)) == 1
+
+
+@pytest.mark.own(settings={"PSP_JOBS_MAX": 2, "PSP_WORKERS": 1})
+def test_a_full_queue_keeps_no_other_member_waiting(own):
+    """The consumer is polled while there is no room: the group would wait for it otherwise, and put it out at last."""
+    payments = [p for p in (new_payment_id() for _ in range(4000)) if partition_of(p, own.stack.partitions) == 0][:20]
+    jobs = [own.gate(own.job("SUBMIT", payment)) for payment in payments]
+    own.put(*jobs)  # one partition: a poll takes them all at once
+    own.stack.psp.script({"operation": "create", "do": "delay", "delay_ms": 1200})
+    first = own.stack.service("psp").start()
+    wait_for("the second is on its way", lambda: sum(bool(own.creates(job)) for job in jobs) == 2)
+    own.stack.service("psp", instance="psp-2").start()  # ready: the group has given it its part
+    called = sum(bool(own.creates(job)) for job in jobs)
+    assert called < 16, "the other one came in only when all of the batch was in the queue"
+    own.stack.psp.clear_script()
+    for job in jobs:
+        own.wait_type(job, "ATTEMPT_SUCCEEDED", limit_s=60)
+    own.done()
+    assert all(len(own.creates(job)) == 1 and len(own.charges(job)) == 1 for job in jobs)
+    assert first.log_lines("turn_failed") == []
 
 
 @pytest.mark.own()

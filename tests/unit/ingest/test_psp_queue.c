@@ -10,6 +10,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -321,6 +322,79 @@ static void many_offsets_stay_in_order(void **state)
     assert_null(pay_psp_queue_free(queue));
 }
 
+/* ---- the maximum of lanes ---- */
+
+static enum pay_status push_lane(struct pay_psp_queue *queue, int number, struct pay_err *err)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "m%d", number);
+    const struct pay_psp_job job = {.job_id = pay_str_of(name),
+                                    .kind = PAY_JOB_SUBMIT,
+                                    .method = pay_str_of(name),
+                                    .not_after_us = NEVER_US};
+    const struct pay_psp_record record = {.place = {0, number},
+                                          .value = {(const uint8_t *)name, strlen(name)}};
+    return pay_psp_queue_push(queue, &acme, &job, &record, err);
+}
+
+static void at_the_maximum_of_lanes_a_job_waits_and_an_idle_one_makes_room(void **state)
+{
+    (void)state;
+    const struct pay_psp_queue_options options = {.tasks_max = (size_t)2 * PAY_PSP_LANES_MAX,
+                                                  .breaker_failures = 1,
+                                                  .breaker_open_us = NEVER_US,
+                                                  .retries_per_min = 1};
+    struct pay_psp_queue *queue = pay_psp_queue_new(&options);
+    struct pay_err err = {.status = PAY_OK};
+    for (int i = 0; i < PAY_PSP_LANES_MAX; i++) {
+        assert_int_equal(push_lane(queue, i, &err), PAY_OK);
+    }
+    assert_int_equal(push_lane(queue, PAY_PSP_LANES_MAX, &err), PAY_RETRY);
+    assert_int_equal(err.code, PAY_PSP_QUEUE_LANES);
+    struct pay_psp_lane_figures figures = pay_psp_queue_lane_figures(queue);
+    assert_int_equal(figures.lanes, PAY_PSP_LANES_MAX);
+    assert_int_equal(figures.refused, 1);
+    assert_false(pay_psp_queue_full(queue));
+
+    /* One that runs is not idle, whether it makes a call or not; one that has ended is, unless it
+     * has to remember that its PSP is sick. */
+    struct pay_psp_task *task = pay_psp_queue_take(queue);
+    assert_int_equal(push_lane(queue, PAY_PSP_LANES_MAX, &err), PAY_RETRY);
+    pay_psp_queue_note(queue, task, false);
+    pay_psp_queue_done(queue, task, false);
+    assert_int_equal(push_lane(queue, PAY_PSP_LANES_MAX, &err), PAY_RETRY);
+    task = pay_psp_queue_take(queue);
+    pay_psp_queue_note(queue, task, true);
+    pay_psp_queue_done(queue, task, false);
+    assert_int_equal(push_lane(queue, PAY_PSP_LANES_MAX, &err), PAY_OK);
+    figures = pay_psp_queue_lane_figures(queue);
+    assert_int_equal(figures.lanes, PAY_PSP_LANES_MAX);
+    assert_int_equal(figures.replaced, 1);
+    assert_int_equal(figures.refused, 3);
+
+    /* What was there is there still: each of them is given out once. */
+    for (int i = 0; i < PAY_PSP_LANES_MAX - 1; i++) {
+        task = pay_psp_queue_take(queue);
+        assert_non_null(task);
+        pay_psp_queue_done(queue, task, false);
+    }
+    assert_int_equal(committed(queue), PAY_PSP_LANES_MAX + 1);
+    assert_null(pay_psp_queue_free(queue));
+}
+
+static void a_full_queue_says_so_and_makes_no_lane(void **state)
+{
+    struct pay_psp_queue *queue = *state;
+    struct pay_err err = {.status = PAY_OK};
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(push_lane(queue, i, &err), PAY_OK);
+    }
+    assert_true(pay_psp_queue_full(queue));
+    assert_int_equal(push_lane(queue, 8, &err), PAY_RETRY);
+    assert_int_equal(err.code, PAY_PSP_QUEUE_FULL);
+    assert_int_equal(pay_psp_queue_lane_figures(queue).lanes, 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +414,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_late_query_is_dropped_without_a_call, setup, teardown),
         cmocka_unit_test_setup_teardown(the_whole_is_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(a_closed_queue_gives_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            at_the_maximum_of_lanes_a_job_waits_and_an_idle_one_makes_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_full_queue_says_so_and_makes_no_lane, setup, teardown),
         cmocka_unit_test(many_offsets_stay_in_order),
     };
     return cmocka_run_group_tests_name("ingest.psp_queue", tests, NULL, NULL);
