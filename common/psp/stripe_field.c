@@ -112,7 +112,41 @@ struct pay_str pay_stripe_keep_id(struct pay_stripe_scene *scene,
     return pay_stripe_keep(scene, pay_stripe_id(pay_json_member(object, name)));
 }
 
-/* metadata.<name>, cut to what a column holds; a cut one is no number of ours. */
+#define CARD_DIGITS_MIN 13
+
+/* Luhn's check over a whole run of digits, as the numbers of cards have it. */
+static bool is_card(const char *digits, size_t count)
+{
+    unsigned sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        const unsigned digit = (unsigned)(digits[count - 1 - i] - '0') * (i % 2 == 0 ? 1U : 2U);
+        sum += digit > 9 ? digit - 9 : digit;
+    }
+    return count >= CARD_DIGITS_MIN && count <= 19 && sum % 10 == 0;
+}
+
+/* A number as shops have them, and not somebody's name, address or card. */
+static bool is_order_number(struct pay_str text)
+{
+    size_t digits = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        const char c = text.ptr[i];
+        const bool is_digit = c >= '0' && c <= '9';
+        if (!is_digit && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') &&
+            (c == '\0' || strchr("_.:/#-", c) == NULL)) {
+            return false;
+        }
+        digits = is_digit ? digits + 1 : 0;
+        const bool is_end = i + 1 == text.len || text.ptr[i + 1] < '0' || text.ptr[i + 1] > '9';
+        if (is_digit && is_end && is_card(text.ptr + i + 1 - digits, digits)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* metadata.<name>, cut to what a column holds; a cut one is no number of ours. Who shares the PSP
+ * account may write anything there: what is no number is not carried on, the sealed body has it. */
 struct pay_str pay_stripe_keep_number(struct pay_stripe_scene *scene,
                                       const struct pay_json_value *object, const char *name)
 {
@@ -120,11 +154,11 @@ struct pay_str pay_stripe_keep_number(struct pay_stripe_scene *scene,
     if (text.len == 0) {
         return absent;
     }
+    if (!is_order_number(text)) {
+        return PAY_STR("withheld");
+    }
     if (text.len > NUMBER_BYTES_MAX) {
         text.len = NUMBER_BYTES_MAX;
-        while (text.len > 0 && ((unsigned char)text.ptr[text.len] & 0xC0) == 0x80) {
-            text.len--; /* Not in the middle of a character. */
-        }
     }
     return pay_stripe_keep(scene, text);
 }

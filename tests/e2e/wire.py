@@ -12,13 +12,14 @@ NO_LINGER = struct.pack("ii", 1, 0)
 
 class Wire:
     """Listens on loopback and passes requests on to `target`. `fault(request_bytes, number)` says what becomes of the
-    n-th request of a connection: None (answer it), or one of the names of FAULTS."""
+    n-th request of a connection: None (answer it), or one of the names of FAULTS. `change(request_bytes, answer_bytes)`
+    may put another answer in the place of the PSP's."""
 
     FAULTS = ("reset_after_request", "close_after_request", "reset_before_request_is_read", "half_header")
 
-    def __init__(self, target, fault=lambda request, number: None, certificate=None):
+    def __init__(self, target, fault=lambda request, number: None, certificate=None, change=lambda request, answer: answer):
         parts = urllib.parse.urlsplit(target)
-        self._target, self.fault = (parts.hostname, parts.port), fault
+        self._target, self.fault, self._change = (parts.hostname, parts.port), fault, change
         self.requests = []  # (connection, number on it, first line, idempotency key)
         self._tls = None
         if certificate:
@@ -72,7 +73,7 @@ class Wire:
             return self._reset(connection)
         with socket.create_connection(self._target) as psp:
             psp.sendall(request)
-            answer = read_message(psp)
+            answer = self._change(request, read_message(psp))
         if fault == "reset_after_request":
             return self._reset(connection)
         if fault == "close_after_request":

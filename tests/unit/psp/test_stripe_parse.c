@@ -609,10 +609,41 @@ static void test_long_foreign_number_is_cut(void **state)
     struct pay_psp_items items;
     const struct pay_str body =
         changed(fix, succeeded, ORDER_ID,
-                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\xc3\xa9yyyyyy");
+                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxyyyyyyyy");
     assert_int_equal(parse(fix, body, &items, NULL), PAY_OK);
-    assert_int_equal(items.items[0].event.merchant_request_no.len, 63);
+    assert_int_equal(items.items[0].event.merchant_request_no.len, 64);
     assert_null(items.items[0].payment_id.ptr);
+}
+
+/* Who shares the account may write anything into metadata: only what is a number is carried on. */
+static void test_a_foreign_number_that_is_none_is_withheld(void **state)
+{
+    static const struct {
+        const char *number;
+        bool is_kept;
+    } rows[] = {
+        {"SHOP-77", true},
+        {"2026/11#30_a.b:c", true},
+        {"4242424242424241", true}, /* Not a card's check digit. */
+        {"424242424242", true},     /* Shorter than any card's. */
+        {"42424242424242424242", true},
+        {"buyer@example.com", false},
+        {"Jane Doe", false},
+        {"Zo\xc3\xab", false},
+        {"+49123", false},
+        {"4242424242424242", false},
+        {"ORDER-4242424242424242-1", false},
+        {"378282246310005", false},
+    };
+    struct fixture *fix = *state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct pay_psp_items items;
+        const struct pay_str body = changed(fix, succeeded, ORDER_ID, rows[i].number);
+        assert_int_equal(parse(fix, body, &items, NULL), PAY_OK);
+        assert_string_equal(items.items[0].event.merchant_request_no.ptr,
+                            rows[i].is_kept ? rows[i].number : "withheld");
+        assert_null(items.items[0].payment_id.ptr);
+    }
 }
 
 /* ---- Noise ---- */
@@ -710,6 +741,7 @@ int main(void)
         TEST(test_plain_url_is_for_test_accounts_only),
         TEST(test_connect_account_must_match),
         TEST(test_long_foreign_number_is_cut),
+        TEST(test_a_foreign_number_that_is_none_is_withheld),
         TEST(test_s3_random_bodies_never_crash),
     };
     return cmocka_run_group_tests_name("stripe parse", tests, NULL, NULL);
