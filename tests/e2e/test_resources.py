@@ -16,6 +16,7 @@ import urllib.request
 import pytest
 from confluent_kafka import KafkaException
 
+from clocks import Clock
 from payfact_stack import ACCOUNT_A, SERVICES, Servers, Stack, wait_for
 from servers import ApacheKafka, Postgres
 from story import answers, attempt, earlier_event
@@ -192,15 +193,9 @@ def small_disk(own, megabytes):
         folder.rmdir()
 
 
-@contextlib.contextmanager
-def refused_as_full(own, _):
-    """Where nobody is root: a table whose writes fail with the code of a full disk."""
-    own.admin("SELECT 1")
-    yield None
-
-
 def fill(stack, grow):
-    """The outbox has no room from now on; returns what makes room again."""
+    """The outbox has no room from now on; returns what makes room again. Where nobody is root (no `grow`), its writes are
+    refused with the code of a full disk."""
     if grow:
         stack.sql("ALTER TABLE payment_outbox SET TABLESPACE small")
         return lambda: grow(64)
@@ -211,8 +206,8 @@ def fill(stack, grow):
 
 
 def test_a_full_disk_stops_and_loses_nothing(own):
-    disk = small_disk if os.geteuid() == 0 else refused_as_full
-    with disk(own, 1) as grow, Stack(own) as stack:
+    disk = small_disk(own, 1) if os.geteuid() == 0 else contextlib.nullcontext()
+    with disk as grow, Stack(own) as stack:
         stack.start()
         warm(stack)
         before = resident(stack)
@@ -231,20 +226,15 @@ def test_a_full_disk_stops_and_loses_nothing(own):
         assert_all_created(stack, payments)
 
 
-def libfaketime():
-    found = subprocess.run(["find", "/usr/lib", "-name", "libfaketime.so.1"], capture_output=True, text=True).stdout.split()
-    assert found, "libfaketime is missing: tests/support/stack/apt-packages.sh --servers installs it"
-    return found[0]
-
-
 def test_the_month_changes_under_load(own):
     """The month is the database's clock: it is set to the last seconds of a month."""
     now = datetime.datetime.now(datetime.UTC)
     first = (now.replace(day=1) + datetime.timedelta(days=32)).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    ahead = (first - now).total_seconds() - 25
+    clock = Clock(own.pg.directory.parent, "database")
     own.pg.halt()
     try:
-        own.pg.start(PG_ENV=f"LD_PRELOAD={libfaketime()} FAKETIME={ahead:+.0f}s FAKETIME_DONT_FAKE_MONOTONIC=1")
+        own.pg.start(**clock.env())
+        clock.set(int((first - datetime.datetime.now(datetime.UTC)).total_seconds() * 1000) - 25000)
         with Stack(own) as stack:
             stack.start()
             later = (first + datetime.timedelta(days=7)).timestamp()

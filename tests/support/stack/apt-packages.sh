@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the distribution's packages that are missing. usage: apt-packages.sh [--servers] [--kafka] [--image] [--bench]
-# Without options: what building, linting and the tests without servers need. --servers: PostgreSQL and Redis (and a clock to step) too.
+# Without options: what building, linting and the tests without servers need. --servers: PostgreSQL and Redis too.
 # --kafka: Java and Maven too, where there is no Java 17 or no Maven yet. --image: what builds a container image.
 # --bench: what scripts/bench measures against.
 set -euo pipefail
@@ -13,7 +13,7 @@ want=(librdkafka-dev libhiredis-dev libpq-dev libavro-dev libcurl4-openssl-dev l
 kafka=0
 for option in "$@"; do
   case $option in
-    --servers) want+=(postgresql redis-server libfaketime) ;;
+    --servers) want+=(postgresql redis-server) ;;
     --kafka) kafka=1 ;;
     --image) want+=(buildah) ;;
     --bench) want+=(nginx-light) ;;

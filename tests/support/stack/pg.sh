@@ -5,7 +5,7 @@
 # usage: pg.sh start|stop|crash|wipe|check DIR [PORT]     start makes the cluster first; crash stops it without a
 #   checkpoint and without asking anybody; wipe stops it and removes DIR
 # DIR must be reachable for the user postgres when the caller is root ("check" says so); PORT: 25432.
-# env: PG_CONF (lines for postgresql.conf), PG_ENV (NAME=value words, of the server alone), PG_BIN (the newest of /usr/lib/postgresql/*/bin)
+# env: PG_CONF (lines for postgresql.conf), PG_BIN (the newest of /usr/lib/postgresql/*/bin)
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -43,8 +43,7 @@ max_connections = 300
 C
       [ -z "${PG_CONF:-}" ] || printf '%s\n' "$PG_CONF" >>"$D/data/postgresql.conf"
     fi
-    # shellcheck disable=SC2086 # words
-    as_pg env ${PG_ENV:-} "$BIN/pg_ctl" -D "$D/data" -l "$D/log" -o "-p $PORT" -w -s start
+    as_pg "$BIN/pg_ctl" -D "$D/data" -l "$D/log" -o "-p $PORT" -w -s start
     ;;
   stop) as_pg "$BIN/pg_ctl" -D "$D/data" -m fast -w -s stop ;;
   crash) as_pg "$BIN/pg_ctl" -D "$D/data" -m immediate -w -s stop ;;
