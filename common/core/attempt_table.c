@@ -177,25 +177,13 @@ const struct pay_attempt_cell *pay_attempt_table_cell(enum pay_attempt_status no
 
 void pay_attempt_table_print(const struct pay_attempt_cell *cell, char dst[64])
 {
-    static const char *const kinds[] = {
-        [PAY_CELL_UNSET] = "?",  [PAY_CELL_MOVE] = "→",   [PAY_CELL_STAY] = "apply",
-        [PAY_CELL_IGNORE] = "·", [PAY_CELL_REJECT] = "R", [PAY_CELL_RECONCILE] = "N",
-        [PAY_CELL_NOTE] = "",
-    };
     static const char *const notes[PAY_NOTE_COUNT] = {"",  "¹", "²", "³",  "⁴",  "⁵", "⁶",
                                                       "⁷", "⁸", "⁹", "¹⁰", "¹¹", "¹²"};
-    const char *parts[5] = {
-        kinds[cell->kind], cell->kind == PAY_CELL_MOVE ? pay_attempt_status_name(cell->next) : "",
-        notes[cell->notes[0]], cell->notes[1] != 0 ? " " : "", notes[cell->notes[1]]};
-    size_t at = 0;
+    const char *const parts[] = {
+        cell->kind == PAY_CELL_MOVE ? pay_attempt_status_name(cell->next) : NULL,
+        notes[cell->notes[0]], cell->notes[1] != 0 ? " " : NULL, notes[cell->notes[1]]};
 
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const size_t len = strlen(parts[i]);
-        PAY_ASSERT(at + len < 64);
-        memcpy(dst + at, parts[i], len);
-        at += len;
-    }
-    dst[at] = 0;
+    pay_cell_print(cell->kind, parts, sizeof parts / sizeof parts[0], dst, 64);
 }
 
 enum pay_evidence pay_attempt_least_evidence(enum pay_attempt_event event)

@@ -10,17 +10,8 @@
 #ifndef PAY_CORE_ATTEMPT_TABLE_H
 #define PAY_CORE_ATTEMPT_TABLE_H
 
+#include "common/core/cell.h"
 #include "common/core/types.h"
-
-enum pay_cell_kind {
-    PAY_CELL_UNSET,     /**< A forgotten row is all zero: caught by an assertion and by the test. */
-    PAY_CELL_MOVE,      /**< Apply: the attempt becomes @c next. */
-    PAY_CELL_STAY,      /**< Apply: amounts or cases move, the state stays. */
-    PAY_CELL_IGNORE,    /**< Old, or known already. */
-    PAY_CELL_REJECT,    /**< Cannot be. */
-    PAY_CELL_RECONCILE, /**< Contradicts a recorded fact: a case. */
-    PAY_CELL_NOTE       /**< Only the footnote decides. */
-};
 
 #define PAY_CELL_NOTES_MAX 2
 #define PAY_NOTE_COUNT 13 /**< Notes 1 to 12; 0 is none. */

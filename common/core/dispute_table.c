@@ -80,22 +80,10 @@ const struct pay_dispute_cell *pay_dispute_table_cell(int row, enum pay_dispute_
 
 void pay_dispute_table_print(const struct pay_dispute_cell *cell, char dst[64])
 {
-    static const char *const kinds[] = {
-        [PAY_CELL_UNSET] = "?",  [PAY_CELL_MOVE] = "→",   [PAY_CELL_STAY] = "apply",
-        [PAY_CELL_IGNORE] = "·", [PAY_CELL_REJECT] = "R", [PAY_CELL_RECONCILE] = "N",
-        [PAY_CELL_NOTE] = "",
-    };
-    const char *parts[] = {kinds[cell->kind],
-                           cell->kind == PAY_CELL_MOVE ? pay_dispute_status_name(cell->next) : ""};
-    size_t at = 0;
+    const char *const next =
+        cell->kind == PAY_CELL_MOVE ? pay_dispute_status_name(cell->next) : NULL;
 
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const size_t len = strlen(parts[i]);
-        PAY_ASSERT(at + len < 64);
-        memcpy(dst + at, parts[i], len);
-        at += len;
-    }
-    dst[at] = 0;
+    pay_cell_print(cell->kind, &next, 1, dst, 64);
 }
 
 const char *pay_dispute_row_name(int row)

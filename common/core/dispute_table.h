@@ -9,7 +9,8 @@
 #ifndef PAY_CORE_DISPUTE_TABLE_H
 #define PAY_CORE_DISPUTE_TABLE_H
 
-#include "common/core/attempt_table.h"
+#include "common/core/cell.h"
+#include "common/core/types.h"
 
 /** The row of a dispute that is not known yet; the others are enum pay_dispute_status. */
 #define PAY_DISPUTE_NONE PAY_DISPUTE_STATUS_COUNT

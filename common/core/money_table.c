@@ -101,19 +101,10 @@ void pay_money_table_print(const struct pay_money_cell *cell, char dst[128])
         " if it fits, else N (OVER_REFUND) and new reservations on the attempt are blocked",
         " below QUERY, N at QUERY",
     };
-    const bool moves = cell->kind == PAY_CELL_MOVE;
-    const char *first = cell->kind == PAY_CELL_IGNORE ? "·" : "";
-    const char *parts[] = {cell->kind == PAY_CELL_REJECT ? "R" : first, moves ? "→" : "",
-                           moves ? pay_money_status_name(cell->next) : "", notes[cell->note]};
-    size_t at = 0;
+    const char *const parts[] = {
+        cell->kind == PAY_CELL_MOVE ? pay_money_status_name(cell->next) : NULL, notes[cell->note]};
 
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        const size_t len = strlen(parts[i]);
-        PAY_ASSERT(at + len < 128);
-        memcpy(dst + at, parts[i], len);
-        at += len;
-    }
-    dst[at] = 0;
+    pay_cell_print(cell->kind, parts, sizeof parts / sizeof parts[0], dst, 128);
 }
 
 enum pay_evidence pay_money_least_evidence(enum pay_money_event event)

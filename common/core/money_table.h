@@ -10,7 +10,8 @@
 #ifndef PAY_CORE_MONEY_TABLE_H
 #define PAY_CORE_MONEY_TABLE_H
 
-#include "common/core/attempt_table.h"
+#include "common/core/cell.h"
+#include "common/core/types.h"
 
 /** What a cell adds to its kind. */
 enum pay_money_note {
