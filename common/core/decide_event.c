@@ -7,6 +7,7 @@
 #include "common/core/gate.h"
 #include "common/core/id.h"
 #include "common/core/money_rule.h"
+#include "common/core/not_found.h"
 #include "common/core/orchestrate.h"
 #include "common/core/refund_sum.h"
 #include "common/core/rule.h"
@@ -233,9 +234,11 @@ static void count_not_found(struct pay_turn *turn, int attempt_index,
     attempt->query_count++;
     pay_row_touch(&attempt->change);
     if (ruling->counts) {
-        attempt->not_found_from_us =
-            ruling->restarts ? turn->in->event->call.asked_at_us : attempt->not_found_from_us;
-        attempt->not_found_count = ruling->restarts ? 1 : attempt->not_found_count + 1;
+        const struct pay_not_found_row row = pay_not_found_next(
+            (struct pay_not_found_row){attempt->not_found_count, attempt->not_found_from_us},
+            ruling->restarts, turn->in->event->call.asked_at_us);
+        attempt->not_found_count = row.count;
+        attempt->not_found_from_us = row.first_asked_us;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "common/core/attempt.h"
 #include "common/core/id.h"
 #include "common/core/money_rule.h"
+#include "common/core/not_found.h"
 #include "common/core/refund_sum.h"
 #include "common/core/rule.h"
 
@@ -141,9 +142,11 @@ static void decide_ignore(struct pay_turn *turn, struct pay_money_ref ref,
         pay_row_touch(&action->change);
     }
     if (ruling->counts) {
-        action->not_found_from_us =
-            ruling->restarts ? turn->in->event->call.asked_at_us : action->not_found_from_us;
-        action->not_found_count = ruling->restarts ? 1 : action->not_found_count + 1;
+        const struct pay_not_found_row row = pay_not_found_next(
+            (struct pay_not_found_row){action->not_found_count, action->not_found_from_us},
+            ruling->restarts, turn->in->event->call.asked_at_us);
+        action->not_found_count = row.count;
+        action->not_found_from_us = row.first_asked_us;
     }
     if (ruling->asks) {
         pay_money_query(turn, ref);

@@ -7,6 +7,7 @@
 #include "common/core/amounts.h"
 #include "common/core/gate.h"
 #include "common/core/id.h"
+#include "common/core/not_found.h"
 
 #include "common/base/banned.h"
 
@@ -275,20 +276,17 @@ static void count_not_found(const struct pay_turn *turn, struct pay_money_ref re
 {
     const struct pay_money_action *action = pay_money_at(turn, ref);
     const struct pay_psp_traits *traits = pay_turn_traits(turn, action->attempt_index);
-    int64_t from_us = pay_time_after(last_send(turn, action), traits->call_budget_us);
+    const struct pay_not_found_row row = {action->not_found_count, action->not_found_from_us};
+    const int64_t from_us = pay_not_found_from(traits, last_send(turn, action));
+    const bool is_late_enough =
+        !PAY_GUARD(MONEY_NOT_FOUND, turn->in->event->call.asked_at_us <= from_us);
+    const struct pay_not_found_ruling found =
+        pay_not_found_rule(traits, row, from_us, is_late_enough);
 
-    from_us = pay_time_after(from_us, traits->longest_processing_us);
-    from_us = pay_time_after(from_us, traits->visibility_grace_us);
-    const bool goes_on = action->not_found_count > 0 && action->not_found_from_us > from_us;
-    const int count = goes_on ? action->not_found_count + 1 : 1;
-    if (PAY_GUARD(MONEY_NOT_FOUND, turn->in->event->call.asked_at_us <= from_us)) {
-        ignore(ruling, "ASKED_TOO_EARLY");
-        return;
-    }
-    ruling->counts = true;
-    ruling->restarts = !goes_on;
-    if (count < traits->not_founds_needed) {
-        ignore(ruling, "NOT_FOUND_COUNTED");
+    ruling->counts = found.counts;
+    ruling->restarts = found.restarts;
+    if (!found.is_enough) {
+        ignore(ruling, found.counts ? "NOT_FOUND_COUNTED" : "ASKED_TOO_EARLY");
         return;
     }
     ruling->kind = PAY_CELL_MOVE;

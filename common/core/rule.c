@@ -4,6 +4,7 @@
 #include "common/core/attempt.h"
 #include "common/core/gate.h"
 #include "common/core/id.h"
+#include "common/core/not_found.h"
 
 #include "common/base/banned.h"
 
@@ -65,14 +66,11 @@ static bool is_no_of_one_send(const struct view *v)
 static int64_t not_found_from(const struct view *v)
 {
     const struct pay_psp_traits *traits = pay_turn_traits(v->turn, v->attempt_index);
-    int64_t from_us = pay_gate_last_send(v->turn, v->attempt_index);
 
     if (pay_gate_submit(v->turn, v->attempt_index) == NULL) {
         return INT64_MAX; /* Without the gate row nothing is known about sends. */
     }
-    from_us = pay_time_after(from_us, traits->call_budget_us);
-    from_us = pay_time_after(from_us, traits->longest_processing_us);
-    return pay_time_after(from_us, traits->visibility_grace_us);
+    return pay_not_found_from(traits, pay_gate_last_send(v->turn, v->attempt_index));
 }
 
 static int64_t first_bound_at(const struct view *v)
@@ -104,18 +102,18 @@ static void not_found_but_bound(const struct view *v, struct pay_ruling *ruling)
 static void count_not_found(const struct view *v, struct pay_ruling *ruling)
 {
     const struct pay_psp_traits *traits = pay_turn_traits(v->turn, v->attempt_index);
+    const struct pay_not_found_row row = {v->attempt->not_found_count,
+                                          v->attempt->not_found_from_us};
     const int64_t from_us = not_found_from(v);
-    const bool goes_on = v->attempt->not_found_count > 0 && v->attempt->not_found_from_us > from_us;
-    const int count = goes_on ? v->attempt->not_found_count + 1 : 1;
+    const bool is_late_enough =
+        !PAY_GUARD(NOT_FOUND_ASKED_LATE, v->event->call.asked_at_us <= from_us);
+    const struct pay_not_found_ruling found =
+        pay_not_found_rule(traits, row, from_us, is_late_enough);
 
-    if (PAY_GUARD(NOT_FOUND_ASKED_LATE, v->event->call.asked_at_us <= from_us)) {
-        ignore(ruling, "ASKED_TOO_EARLY");
-        return;
-    }
-    ruling->counts = true;
-    ruling->restarts = !goes_on;
-    if (count < traits->not_founds_needed) {
-        ignore(ruling, "NOT_FOUND_COUNTED");
+    ruling->counts = found.counts;
+    ruling->restarts = found.restarts;
+    if (!found.is_enough) {
+        ignore(ruling, found.counts ? "NOT_FOUND_COUNTED" : "ASKED_TOO_EARLY");
         return;
     }
     ruling->kind = PAY_CELL_MOVE;
