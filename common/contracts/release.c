@@ -64,3 +64,20 @@ enum pay_status pay_codec_write_release(struct pay_codec *codec, const char *rel
     }
     return status;
 }
+
+enum pay_status pay_codec_new_writing(const char *release, struct pay_codec **ret_codec,
+                                      struct pay_err *err)
+{
+    struct pay_codec *codec = NULL;
+    enum pay_status status = pay_codec_new(&codec, err);
+
+    if (status == PAY_OK) {
+        status = pay_codec_write_release(codec, release, err);
+    }
+    if (status == PAY_OK) {
+        *ret_codec = codec;
+    } else {
+        (void)pay_codec_free(codec); /* Always NULL. */
+    }
+    return status;
+}

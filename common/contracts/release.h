@@ -23,6 +23,9 @@
  */
 PAY_MUST_CHECK enum pay_status pay_codec_write_release(struct pay_codec *codec, const char *release,
                                                        struct pay_err *err);
+/** @brief pay_codec_new() and pay_codec_write_release() in one: what a service opens. */
+PAY_MUST_CHECK enum pay_status
+pay_codec_new_writing(const char *release, struct pay_codec **ret_codec, struct pay_err *err);
 /** @brief The same check without a codec, for --check-config. */
 PAY_MUST_CHECK enum pay_status pay_release_check(const char *release, struct pay_err *err);
 

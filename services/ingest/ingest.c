@@ -16,10 +16,7 @@ enum pay_status pay_desk_make(struct pay_desk *desk, struct pay_ingest *ingest,
     if (desk->arena == NULL) {
         return pay_err_set(err, PAY_RETRY, 0, "desk", "out of memory");
     }
-    const enum pay_status status = pay_codec_new(&desk->codec, err);
-    return status == PAY_OK
-               ? pay_codec_write_release(desk->codec, ingest->cfg->common.schema_write, err)
-               : status;
+    return pay_codec_new_writing(ingest->cfg->common.schema_write, &desk->codec, err);
 }
 
 void pay_desk_free(struct pay_desk *desk)

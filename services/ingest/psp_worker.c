@@ -345,11 +345,8 @@ static enum pay_status make_parts(struct pay_psp_worker *worker, struct pay_http
         status = pay_http_client_new(&http, &worker->http, err);
     }
     if (status == PAY_OK) {
-        status = pay_codec_new(&worker->codec, err);
-    }
-    if (status == PAY_OK) {
         status =
-            pay_codec_write_release(worker->codec, worker->ingest->cfg->common.schema_write, err);
+            pay_codec_new_writing(worker->ingest->cfg->common.schema_write, &worker->codec, err);
     }
     worker->arena = pay_arena_new(ARENA_BYTES_MAX);
     if (status == PAY_OK && worker->arena == NULL) {

@@ -35,10 +35,7 @@ enum pay_status pay_worker_open(const struct pay_worker_options *options,
     worker->batch = pay_arena_new(bytes_or_default(options->batch_bytes_max));
     worker->scratch = pay_arena_new(bytes_or_default(options->try_bytes_max));
     worker->decision = pay_mem_new(1, sizeof(*worker->decision));
-    enum pay_status status = pay_codec_new(&worker->codec, err);
-    if (status == PAY_OK) {
-        status = pay_codec_write_release(worker->codec, common->schema_write, err);
-    }
+    enum pay_status status = pay_codec_new_writing(common->schema_write, &worker->codec, err);
     if (status == PAY_OK) {
         const struct pay_pg_options pg = {
             .conninfo = common->pg_conninfo,

@@ -63,10 +63,7 @@ static enum pay_status make_parts(struct pay_recovery *rec, struct pay_err *err)
     enum pay_status status =
         pay_accounts_open(common->accounts_file, common->secrets_dir, &rec->accounts, NULL, err);
     if (status == PAY_OK) {
-        status = pay_codec_new(&rec->codec, err);
-    }
-    if (status == PAY_OK) {
-        status = pay_codec_write_release(rec->codec, common->schema_write, err);
+        status = pay_codec_new_writing(common->schema_write, &rec->codec, err);
     }
     if (status == PAY_OK) {
         status = pay_store_new(&pg, &rec->store, err);
