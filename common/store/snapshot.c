@@ -265,21 +265,28 @@ static void read_gate(struct pay_snapshot *snapshot, const struct pay_pg_result 
     gate->replay_until_us = pay_pg_timestamptz_or(r, row, 10, 0);
 }
 
-static void read_reference(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
+int pay_store_attempt_index(const struct pay_snapshot *snapshot, struct pay_str attempt_id)
 {
-    struct pay_str attempt_id = pay_pg_text(r, row, 1);
     for (size_t i = 0; i < snapshot->attempt_count; i++) {
         if (pay_str_eq_c(attempt_id, snapshot->attempts[i].attempt_id)) {
-            struct pay_bound_reference *ref = &snapshot->references[snapshot->reference_count++];
-            ref->attempt_index = (int)i;
-            bool known = pay_reference_kind_parse(pay_pg_text(r, row, 2), &ref->kind);
-            PAY_ASSERT(known);
-            pay_store_read_chars(ref->reference, sizeof(ref->reference), r, row, 3);
-            ref->bound_at_us = pay_pg_timestamptz(r, row, 4);
-            return;
+            return (int)i;
         }
     }
-    /* Its attempt was committed after the attempts were read: the version is old, the CAS fails. */
+    return -1;
+}
+
+static void read_reference(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
+{
+    const int attempt = pay_store_attempt_index(snapshot, pay_pg_text(r, row, 1));
+    if (attempt < 0) {
+        return;
+    }
+    struct pay_bound_reference *ref = &snapshot->references[snapshot->reference_count++];
+    ref->attempt_index = attempt;
+    bool known = pay_reference_kind_parse(pay_pg_text(r, row, 2), &ref->kind);
+    PAY_ASSERT(known);
+    pay_store_read_chars(ref->reference, sizeof(ref->reference), r, row, 3);
+    ref->bound_at_us = pay_pg_timestamptz(r, row, 4);
 }
 
 static void read_case(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)

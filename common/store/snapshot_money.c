@@ -60,17 +60,6 @@ const struct pay_pg_stmt pay_load_approvals = {
     .read_only = true,
 };
 
-/* -1: it was committed after the attempts were read: the version is old, the CAS fails. */
-static int attempt_index(const struct pay_snapshot *snapshot, struct pay_str attempt_id)
-{
-    for (size_t i = 0; i < snapshot->attempt_count; i++) {
-        if (pay_str_eq_c(attempt_id, snapshot->attempts[i].attempt_id)) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
 /* The two digits at the end of a C01, R01, D01 (the table's domain says so). */
 static int number_of(const char *action_id)
 {
@@ -101,7 +90,7 @@ static void read_action_state(struct pay_money_action *action, const struct pay_
 static void read_action(const struct pay_snapshot *snapshot, struct pay_money_action *actions,
                         size_t *count, const struct pay_pg_result *r, size_t row)
 {
-    int attempt = attempt_index(snapshot, pay_pg_text(r, row, 2));
+    int attempt = pay_store_attempt_index(snapshot, pay_pg_text(r, row, 2));
     if (attempt < 0) {
         return;
     }
@@ -133,7 +122,7 @@ void pay_read_refund(struct pay_snapshot *snapshot, const struct pay_pg_result *
 
 void pay_read_dispute(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row)
 {
-    int attempt = attempt_index(snapshot, pay_pg_text(r, row, 2));
+    int attempt = pay_store_attempt_index(snapshot, pay_pg_text(r, row, 2));
     if (attempt < 0) {
         return;
     }

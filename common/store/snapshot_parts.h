@@ -18,6 +18,9 @@ extern const struct pay_pg_stmt pay_load_disputes;
 extern const struct pay_pg_stmt pay_load_requests;
 extern const struct pay_pg_stmt pay_load_approvals;
 
+/** @return -1: it was committed after the attempts were read; the version is old, the CAS fails. */
+int pay_store_attempt_index(const struct pay_snapshot *snapshot, struct pay_str attempt_id);
+
 void pay_read_capture(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row);
 void pay_read_refund(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row);
 void pay_read_dispute(struct pay_snapshot *snapshot, const struct pay_pg_result *r, size_t row);
