@@ -75,11 +75,14 @@ static const struct pay_pg_stmt release_gate = {
            " AND sent_by = $2 AND sends = $3 AND finished_at IS NULL",
 };
 
+/* Not beside a call that may still be on its way: that one could then not free the gate, and a send
+ * that certainly did not leave would stay unproved for as long as the PSP is away. */
 static const struct pay_pg_stmt replay_gate = {
     .name = "gate_replay",
     .sql = "UPDATE payfact.psp_request SET sends = sends + 1, last_send_at = now()"
            " WHERE job_id = $1 AND sending_at IS NOT NULL AND request IS NOT NULL"
-           " AND closed_at IS NULL AND now() < replay_until RETURNING sends, now()",
+           " AND closed_at IS NULL AND now() < replay_until AND (finished_at IS NOT NULL"
+           " OR now() >= last_send_at + $2 * interval '1 microsecond') RETURNING sends, now()",
 };
 
 /* One statement, so that a replay comes before it (then the sends differ) or not at all. */
@@ -225,9 +228,12 @@ enum pay_status pay_store_gate_release(struct pay_store *store, struct pay_str j
 }
 
 enum pay_status pay_store_gate_replay(struct pay_store *store, struct pay_str job_id,
-                                      struct pay_store_gate_send *ret_send, struct pay_err *err)
+                                      int64_t call_budget_us, struct pay_store_gate_send *ret_send,
+                                      struct pay_err *err)
 {
-    pay_pg_add_text(pay_store_params(store), job_id);
+    struct pay_pg_params *params = pay_store_params(store);
+    pay_pg_add_text(params, job_id);
+    pay_pg_add_int8(params, call_budget_us);
     return exec_send(store, &replay_gate, ret_send, err);
 }
 

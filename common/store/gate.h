@@ -94,9 +94,13 @@ PAY_MUST_CHECK enum pay_status pay_store_gate_release(struct pay_store *store,
                                                       struct pay_str job_id, struct pay_str me,
                                                       int send_no, bool *ret_freed,
                                                       struct pay_err *err);
-/** @brief Pass the gate for an idempotent replay. @param ret_send number 0: not allowed (any more).
+/**
+ * @brief Pass the gate for an idempotent replay.
+ * @param call_budget_us Longest that one call lasts: no replay beside a send that has not ended.
+ * @param ret_send number 0: not allowed, now or any more.
  */
 PAY_MUST_CHECK enum pay_status pay_store_gate_replay(struct pay_store *store, struct pay_str job_id,
+                                                     int64_t call_budget_us,
                                                      struct pay_store_gate_send *ret_send,
                                                      struct pay_err *err);
 

@@ -100,7 +100,7 @@ static enum pay_status open_request(struct pay_psp_worker *worker, const struct 
                             : status;
 }
 
-/* @return PAY_OK with *ret_done false: not allowed any more, ask in another way. */
+/* @return PAY_OK with *ret_done false: not allowed, ask in another way. */
 static enum pay_status replay(struct pay_psp_worker *worker, struct pay_psp_work *work,
                               const struct pay_store_gate_state *state, bool *ret_done,
                               struct pay_err *err)
@@ -115,8 +115,9 @@ static enum pay_status replay(struct pay_psp_worker *worker, struct pay_psp_work
         return PAY_OK;
     }
     const int64_t began_us = pay_clock_mono_us();
+    const int64_t call_us = work->account->traits.call_budget_us;
     enum pay_status status =
-        pay_store_gate_replay(worker->store, work->job.about_job_id, &send, err);
+        pay_store_gate_replay(worker->store, work->job.about_job_id, call_us, &send, err);
     if (status != PAY_OK || send.send_no == 0) {
         return status == PAY_UNKNOWN ? PAY_RETRY : status; /* Counted as a send; asked again. */
     }
@@ -124,7 +125,7 @@ static enum pay_status replay(struct pay_psp_worker *worker, struct pay_psp_work
     pay_psp_clock_learn(pay_psp_queue_clock(worker->queue), send.now_us, began_us);
     /* A frozen replay must not leave after a not-found was believed: that waits for the last pass
      * of the gate and a call's budget. */
-    call.not_after_us = send.now_us + work->account->traits.call_budget_us;
+    call.not_after_us = send.now_us + call_us;
     call.send_no = send.send_no;
     pay_psp_send(worker, work, &request, PAY_HTTP_MONEY, &call);
     const struct pay_psp_request_job view = money_view(work);

@@ -2,6 +2,7 @@
 """ingest's role psp without the rest of payfact: jobs as publisher and recovery produce them, gates as the processor
 inserts them, and what came of it at the PSP, at the gate and on the inputs topic."""
 
+import contextlib
 import hashlib
 import secrets
 import time
@@ -9,7 +10,7 @@ import time
 from confluent_kafka import Producer
 
 from parts import seal
-from payfact_stack import ACCOUNT_A, CALLER, MERCHANT, new_payment_id
+from payfact_stack import ACCOUNT_A, CALLER, MERCHANT, Stack, new_payment_id
 from procs import wait_for
 from records import encode
 
@@ -17,6 +18,16 @@ INSTRUMENT = "pm_card_visa"
 HOUR_S = 3600
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 FAST = {"RETRY_FIRST_MS": 20, "RETRY_MAX_MS": 40, "SESSION_TIMEOUT_MS": 6000}
+
+
+@contextlib.contextmanager
+def psp_alone(servers, settings):
+    """A stack of which only the psp role runs; it ends in order and has told no secret."""
+    with Stack(servers, redis=False, settings={"psp": settings}) as made:
+        made.service("psp").start()
+        yield made
+        assert made.service("psp").stop() == 0
+        no_secret(made, made.service("psp").log.read_text())
 
 
 class World:
@@ -103,6 +114,10 @@ class World:
 
     def row(self, job):
         return self.stack.sql("SELECT *, now() AS now FROM psp_request WHERE job_id = %s", job["job_id"])[0]
+
+    def call_is_over(self, job):
+        """As after the longest time that a call may last: whoever sent this job is thought dead."""
+        self.stack.sql("UPDATE psp_request SET last_send_at = last_send_at - interval '1 hour' WHERE job_id = %s", job["job_id"])
 
     def inputs(self, job):
         return [m for m in self.stack.records("inputs") if m["key"] == job["payment_id"]]

@@ -11,18 +11,14 @@ import pytest
 from parts import database_proxy, open_sealed, partition_of
 from payfact_stack import ACCOUNT_A, ACCOUNT_B, Stack, new_payment_id
 from procs import SCALE, wait_for
-from psp_world import FAST, HOUR_S, TRACE, World, no_secret
+from psp_world import FAST, HOUR_S, TRACE, World, psp_alone
 from records import encode
 
 
 @pytest.fixture(scope="module")
 def stack(servers):
-    with Stack(servers, redis=False) as made:
-        made._settings["psp"] = FAST
-        made.service("psp").start()
+    with psp_alone(servers, FAST) as made:
         yield made
-        assert made.service("psp").stop() == 0
-        no_secret(made, made.service("psp").log.read_text())
 
 
 @pytest.fixture
@@ -307,6 +303,7 @@ def test_u3_killed_anywhere_it_never_charges_twice_and_the_outcome_arrives(own, 
     assert own.row(job)["sends"] == 1
     if said == "ATTEMPT_UNKNOWN":
         assert own.types(job)[-2:] == ["ATTEMPT_SUBMITTED", "ATTEMPT_UNKNOWN"]
+        own.call_is_over(job)
         own.put(own.job("QUERY", job["payment_id"], number=1, about_job_id=job["job_id"]))
         own.wait_type(job, "ATTEMPT_SUCCEEDED")  # by a replay: the pass of the gate has kept the request
         assert len(own.charges(job)) == 1
@@ -390,12 +387,25 @@ def test_a_refusal_is_not_definite_when_a_replay_was_sent_meanwhile(world):
                             "delay_ms": 1500})  # fmt: skip
     world.put(job)
     wait_for("it is on its way", lambda: world.row(job)["request"] is not None and "ATTEMPT_SUBMITTED" in world.types(job))
+    world.call_is_over(job)
     query(world, job)
     wait_for("replayed", lambda: world.row(job)["sends"] == 2)
     world.wait_type(job, "ATTEMPT_UNKNOWN")
     assert "ATTEMPT_FAILED" not in world.types(job)
     world.done()
     assert len(world.charges(job)) <= 1
+
+
+def test_no_replay_beside_a_call_that_has_not_ended(world):
+    """That call could then not free its gate: a send that certainly did not leave would never be proved."""
+    job = world.gate(world.job())
+    world.stack.psp.script({"order": job["attempt_id"], "operation": "create", "nth": 1, "do": "delay", "delay_ms": 1500})
+    world.put(job)
+    wait_for("it is on its way", lambda: world.row(job)["request"] is not None and "ATTEMPT_SUBMITTED" in world.types(job))
+    query(world, job)
+    world.wait_type(job, "ATTEMPT_SUCCEEDED")
+    world.done()
+    assert world.row(job)["sends"] == 1 and len(world.creates(job)) == 1
 
 
 def test_a_query_after_its_time_is_dropped(world):

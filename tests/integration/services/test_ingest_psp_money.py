@@ -5,7 +5,7 @@ a PSP that fails in every way, and the PSP's own ledger as the judge."""
 import pytest
 
 from payfact_stack import Stack, wait_for
-from psp_world import FAST, World, no_secret
+from psp_world import FAST, World, psp_alone
 
 SENDING = {"CAPTURE": "capture", "REFUND": "refund"}
 # Each test brings its own trouble: it must not open the breaker for the next one.
@@ -14,12 +14,8 @@ SETTINGS = {**FAST, "BREAKER_FAILURES": 1000}
 
 @pytest.fixture(scope="module")
 def stack(servers):
-    with Stack(servers, redis=False) as made:
-        made._settings["psp"] = SETTINGS
-        made.service("psp").start()
+    with psp_alone(servers, SETTINGS) as made:
         yield made
-        assert made.service("psp").stop() == 0
-        no_secret(made, made.service("psp").log.read_text())
 
 
 @pytest.fixture

@@ -366,12 +366,17 @@ static void a_finished_send_is_never_freed_or_finished_again(void **state)
     assert_true(gate.finished && pay_bytes_eq(gate.outcome, first));
 }
 
-static int replay(struct world *world)
+static int replay_after(struct world *world, int64_t call_budget_us)
 {
     struct pay_store_gate_send send = {.send_no = -1};
-    must(world, pay_store_gate_replay(world->b, PAY_STR(JOB), &send, &world->err));
+    must(world, pay_store_gate_replay(world->b, PAY_STR(JOB), call_budget_us, &send, &world->err));
     assert_true(send.send_no == 0 || llabs(send.now_us - pay_clock_wall_us()) < 60000000);
     return send.send_no;
+}
+
+static int replay(struct world *world)
+{
+    return replay_after(world, 0); /* no call lasts */
 }
 
 /* Passed anew with a request, as after a send that certainly did not leave. */
@@ -411,6 +416,27 @@ static void a_replay_needs_a_sent_open_request_in_time(void **state)
     pay_testdb_run(&world->db, "UPDATE payfact.psp_request SET closed_at = now()");
     assert_int_equal(replay(world), 0);
     assert_false(read_gate(world).may_replay);
+}
+
+/* Else that send, when it certainly did not leave, could not free the gate. */
+static void no_replay_beside_a_send_that_has_not_ended(void **state)
+{
+    struct world *world = *state;
+    const int64_t minute_us = 60000000;
+    bool saved = false;
+    make_payment(world);
+    pass_again(world, minute_us, 0);
+    assert_int_equal(replay_after(world, minute_us), 0);
+    assert_true(read_gate(world).may_replay); /* only not now */
+    must(world, pay_store_gate_finish(world->b, PAY_STR(JOB),
+                                      (struct pay_bytes){(const uint8_t *)"end", 3}, PAY_STR("k"),
+                                      &saved, &world->err));
+    assert_true(saved && replay_after(world, minute_us) > 0);
+    pay_testdb_run(&world->db,
+                   "UPDATE payfact.psp_request SET finished_at = NULL, outcome = NULL,"
+                   " outcome_key_id = NULL, last_send_at = now() - interval '61 seconds'");
+    assert_true(replay_after(world, minute_us) > 0); /* who sent it died, or was lost */
+    assert_int_equal(replay_after(world, minute_us), 0);
 }
 
 static bool end_replay(struct world *world, const char *me, int send_no)
@@ -803,6 +829,7 @@ int main(void)
         TEST(a_gate_is_passed_once),
         TEST(a_finished_send_is_never_freed_or_finished_again),
         TEST(a_replay_needs_a_sent_open_request_in_time),
+        TEST(no_replay_beside_a_send_that_has_not_ended),
         TEST(a_definite_no_ends_the_replay),
         TEST(a_late_or_closed_gate_is_not_passed),
         TEST(a_close_loses_against_a_send_that_was_not_seen),
