@@ -188,7 +188,7 @@ class Actor:
         waiting = f"SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = '{self.stack.database}'"
         deadline = time.monotonic() + 2
         while time.monotonic() < deadline:
-            if self.servers.ask(waiting):
+            if self.servers.admin(waiting):
                 return True
             time.sleep(0.01)
         return False

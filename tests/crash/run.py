@@ -2,7 +2,6 @@
 """One seed from its schedule to its verdict: start the world, load and faults at once, heal, wait until every payment has
 come to its end, judge, stop everything in order."""
 
-import shutil
 import time
 
 from confluent_kafka import KafkaException
@@ -209,17 +208,11 @@ class Run:
                     self.result.problems.append(f"a topic was not deleted: {error}")
 
     def _keep(self, stack):
-        """Logs, schedule, what differs, and the story of each payment that is named."""
+        """What was going on, with the schedule and what differs."""
         target = self.keep / f"seed-{self.schedule.seed}"
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(stack.dir / "log", target)
+        stack.keep(target)
         (target / "schedule.txt").write_text(self.schedule.text() + "\n")
         (target / "problems.txt").write_text("\n".join(self.result.problems) + "\n")
-        text = "\n".join(self.result.problems)
-        for row in stack.sql("SELECT payment_id FROM payment_order"):
-            if row["payment_id"] in text:
-                told = stack.ctl("explain_text", check=False, payment_id=row["payment_id"])
-                (target / f"{row['payment_id']}.txt").write_text(told)
 
 
 def _unfinished(stack, load):

@@ -24,10 +24,11 @@ from schedule import schedule_of
 BROKER = "broker.session.timeout.ms=2000\nbroker.heartbeat.interval.ms=300\n"
 
 
-class CrashServers:
-    """What a seed may stop: nobody else uses it. Looks like payfact_stack.Servers."""
+class CrashServers(servers.Servers):
+    """What a seed may stop: nobody else uses it."""
 
     def __init__(self):
+        super().__init__()
         with servers.signals_held():
             self.work = servers.work_dir()
         self.pg, self.kafka = servers.Postgres(self.work / "pg"), None
@@ -75,7 +76,7 @@ class CrashServers:
     def mend(self):
         """A seed that failed in the middle may have left a server away."""
         try:
-            self.ask("SELECT 1")
+            self.admin("SELECT 1")
         except psycopg2.OperationalError:
             self.start_pg()
         self.pg_clock.set(0)
@@ -99,20 +100,6 @@ class CrashServers:
     @property
     def kafka_replication(self):
         return self.kafka.replication
-
-    def ask(self, statement):
-        """Rows of a statement that runs by itself, as the superuser."""
-        connection = psycopg2.connect(self.pg_conninfo)
-        connection.autocommit = True
-        try:
-            cursor = connection.cursor()
-            cursor.execute(statement)
-            return cursor.fetchall() if cursor.description else []
-        finally:
-            connection.close()
-
-    def admin(self, statement):
-        self.ask(statement)
 
 
 def _end(number, frame):

@@ -5,6 +5,11 @@ After every test: nothing is on its way, the PSP's ledger, the database and the 
 and every process ends by itself, with status 0, when it is asked to.
 """
 
+import os
+import pathlib
+import re
+import sys
+
 import pytest
 
 from payfact_stack import Servers, Stack
@@ -48,6 +53,10 @@ def stack(servers, redis_up, request):
             made.redis.stop()
         yield made
         if getattr(request.node, "failed", True):
+            kept = pathlib.Path(os.environ["PAY_BUILD_DIR"]) / "failed" / re.sub(r"\W+", "-", request.node.name)
+            made.keep(kept)
+            tails = (f"---- {service.name}:\n{service.tail(10)}" for service in made.services.values())
+            print(f"what was going on: {kept}", *tails, sep="\n", file=sys.stderr)
             raise_for_fallen(made)
             return
         if not request.node.get_closest_marker("unaudited"):

@@ -250,6 +250,23 @@ class Stack:
         if problems and not kind:
             raise problems[0]
 
+    def keep(self, folder):
+        """For whoever looks into a failure: every log, every payment's story, what each process that runs says of itself,
+        where its threads stand (if there is a gdb), and what lies unread on the topics."""
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(self.dir / "log", folder)
+        for name, service in self.services.items():
+            if service.alive():
+                said = [f"{path}: {service.get(path)}" for path in ("/healthz", "/readyz")] + [str(service.get("/metrics")[1])]
+                if shutil.which("gdb"):
+                    threads = ["gdb", "-p", str(service.pid), "-batch", "-ex", "thread apply all bt 25"]
+                    said.append(subprocess.run(threads, capture_output=True, text=True, timeout=60).stdout)
+                (folder / f"{name}.state.txt").write_text("\n".join(said))
+        for row in self.sql("SELECT payment_id FROM payment_order LIMIT 500"):
+            told = self.ctl("explain_text", check=False, payment_id=row["payment_id"])
+            (folder / f"{row['payment_id']}.txt").write_text(told)
+        (folder / "lag.txt").write_text(f"{self.lag()}\n")
+
     def at_exit(self, undo):
         """Called when the stack ends, before everything that was started earlier."""
         self._undo.append(undo)

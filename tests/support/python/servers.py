@@ -221,9 +221,12 @@ class Servers:
         return self._kafka
 
     def admin(self, statement):
+        """Rows of a statement that runs by itself, as the superuser."""
         connection = psycopg2.connect(self.pg_conninfo)
         connection.autocommit = True
         try:
-            connection.cursor().execute(statement)
+            cursor = connection.cursor()
+            cursor.execute(statement)
+            return cursor.fetchall() if cursor.description else []
         finally:
             connection.close()
