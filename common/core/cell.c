@@ -12,7 +12,7 @@ static size_t append(char *dst, size_t cap, size_t at, const char *part)
     const size_t len = strlen(part);
 
     PAY_ASSERT(at + len < cap);
-    memcpy(dst + at, part, len);
+    memcpy(dst + at, part, len + 1);
     return at + len;
 }
 
@@ -29,5 +29,4 @@ void pay_cell_print(enum pay_cell_kind kind, const char *const *parts, size_t co
     for (size_t i = 0; i < count; i++) {
         at = parts[i] == NULL ? at : append(dst, cap, at, parts[i]);
     }
-    dst[at] = 0;
 }

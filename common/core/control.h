@@ -4,7 +4,8 @@
  * @brief What a person decides against, or before, the PSP's word: whether it may be done, and
  * doing it.
  *
- * Internal to common/core. Only command_control.c calls it, after it has counted the approvals.
+ * Internal to common/core. Only command_control.c carries a request out, after it has counted the
+ * approvals.
  */
 #ifndef PAY_CORE_CONTROL_H
 #define PAY_CORE_CONTROL_H

@@ -50,7 +50,8 @@ struct pay_deadline_due {
     struct pay_str aggregate_id;
     int64_t due_at_us;
     int64_t row_due_at_us; /**< What the row says now; 0: no such row any more. Differs: the input
-                              is old. */
+                              is old. DEAD_EVENT: since when the outbox holds a dead row of the
+                              payment; 0: it holds none. */
 };
 
 /** The merchant's settings. Which inputs need which stands at the member. */

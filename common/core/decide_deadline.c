@@ -4,6 +4,7 @@
 #include "common/core/attempt.h"
 #include "common/core/attempt_table.h"
 #include "common/core/confirm.h"
+#include "common/core/control.h"
 #include "common/core/gate.h"
 #include "common/core/order.h"
 #include "common/core/withdraw.h"
@@ -221,6 +222,23 @@ static void decide_order_expiry(struct pay_turn *turn)
     }
 }
 
+/* What Kafka refuses for good holds all that the payment has to tell: a person looks. By what is
+ * true now, not by what was when recovery looked: the case is open while a row is dead. */
+static void decide_dead_event(struct pay_turn *turn)
+{
+    const int open = pay_case_find_open(turn, PAY_CASE_DEAD_EVENT);
+
+    if (turn->in->deadline.row_due_at_us != 0) {
+        record_deadline(turn, -1, PAY_VERDICT_APPLY, "EVENT_IS_DEAD");
+        (void)pay_case_open(turn, PAY_CASE_DEAD_EVENT, -1, 0);
+    } else if (open >= 0) {
+        record_deadline(turn, -1, PAY_VERDICT_APPLY, "NO_EVENT_IS_DEAD");
+        pay_control_resolve(turn, open, "payfact-processor", "NO_EVENT_IS_DEAD");
+    } else {
+        record_deadline(turn, -1, PAY_VERDICT_IGNORE, "STALE");
+    }
+}
+
 /* --------------------------------------------------------------------------------------- dispatch
  */
 
@@ -279,6 +297,8 @@ void pay_decide_deadline(struct pay_turn *turn)
     if (!turn->snap->order.exists) {
         pay_turn_verdict(turn, PAY_VERDICT_IGNORE, "ORPHAN");
         turn->out->orphan = true;
+    } else if (is_known && due->kind == PAY_DEADLINE_DEAD_EVENT) {
+        decide_dead_event(turn);
     } else if (PAY_GUARD(OLD_DEADLINE, due->due_at_us != due->row_due_at_us)) {
         record_deadline(turn, attempt_index, PAY_VERDICT_IGNORE, "OLD_DEADLINE");
     } else if (is_known && due->kind == PAY_DEADLINE_ORDER_EXPIRY) {

@@ -356,20 +356,20 @@ void pay_job_cancel(struct pay_turn *turn, int attempt_index)
 
 /* --------------------------------------------------------------------------------------- cases */
 
-static struct pay_case *find_open_case(const struct pay_turn *turn, enum pay_case_kind kind)
+int pay_case_find_open(const struct pay_turn *turn, enum pay_case_kind kind)
 {
     for (size_t i = 0; i < turn->snap->case_count; i++) {
-        struct pay_case *found = &turn->snap->cases[i];
+        const struct pay_case *found = &turn->snap->cases[i];
         if (found->open && found->kind == kind) {
-            return found;
+            return (int)i;
         }
     }
-    return NULL;
+    return -1;
 }
 
 bool pay_case_is_open(const struct pay_turn *turn, enum pay_case_kind kind)
 {
-    return find_open_case(turn, kind) != NULL;
+    return pay_case_find_open(turn, kind) >= 0;
 }
 
 bool pay_case_money_open(const struct pay_turn *turn)
@@ -425,10 +425,10 @@ bool pay_case_open(struct pay_turn *turn, enum pay_case_kind kind, int attempt_i
                    int64_t proposed_refund_minor)
 {
     struct pay_snapshot *snap = turn->snap;
-    struct pay_case *open = find_open_case(turn, kind);
+    const int open_index = pay_case_find_open(turn, kind);
 
-    if (open != NULL) {
-        pay_row_touch(&open->change);
+    if (open_index >= 0) {
+        pay_row_touch(&snap->cases[open_index].change);
         return false;
     }
     PAY_ASSERT(snap->case_count < snap->case_cap);
@@ -436,7 +436,7 @@ bool pay_case_open(struct pay_turn *turn, enum pay_case_kind kind, int attempt_i
     const char *aggregate_id = attempt_index < 0
                                    ? snap->order.payment_id
                                    : pay_turn_attempt(turn, attempt_index)->attempt_id;
-    open = &snap->cases[index];
+    struct pay_case *open = &snap->cases[index];
     memset(open, 0, sizeof *open);
     open->change = PAY_ROW_INSERTED;
     open->kind = kind;

@@ -93,6 +93,8 @@ void pay_job_cancel(struct pay_turn *turn, int attempt_index);
  *  @return true when it was opened, false when one was open already. */
 bool pay_case_open(struct pay_turn *turn, enum pay_case_kind kind, int attempt_index,
                    int64_t proposed_refund_minor);
+/** @return index of the open case of that kind, of which there is at most one; -1: none. */
+int pay_case_find_open(const struct pay_turn *turn, enum pay_case_kind kind);
 bool pay_case_is_open(const struct pay_turn *turn, enum pay_case_kind kind);
 bool pay_case_money_open(const struct pay_turn *turn);
 

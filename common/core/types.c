@@ -323,6 +323,7 @@ static const char *const deadline_kind_names[] = {
     [PAY_DEADLINE_ORPHAN] = "ORPHAN",
     [PAY_DEADLINE_APPROVAL] = "APPROVAL",
     [PAY_DEADLINE_DISPUTE] = "DISPUTE",
+    [PAY_DEADLINE_DEAD_EVENT] = "DEAD_EVENT",
 };
 NAME_FUNCTION(deadline_kind, PAY_DEADLINE_KIND_COUNT)
 PARSE_FUNCTION(deadline_kind)

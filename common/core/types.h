@@ -331,6 +331,7 @@ enum pay_deadline_kind {
     PAY_DEADLINE_ORPHAN,
     PAY_DEADLINE_APPROVAL,
     PAY_DEADLINE_DISPUTE,
+    PAY_DEADLINE_DEAD_EVENT, /**< No row of its own: the payment's dead rows of the outbox. */
     PAY_DEADLINE_KIND_COUNT
 };
 

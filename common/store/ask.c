@@ -74,6 +74,21 @@ static const struct pay_pg_stmt unknown_stmt = {
     .read_only = true,
 };
 
+/* A case that a person closed while the row stays dead is not opened again for that row. */
+static const struct pay_pg_stmt dead_stmt = {
+    .name = "ask_dead",
+    .sql = "SELECT o.key, max(o.dead_at) FROM payfact.payment_outbox AS o"
+           " JOIN payfact.payment_order AS p ON p.payment_id = o.key WHERE o.dead_at IS NOT NULL"
+           " GROUP BY o.key HAVING NOT EXISTS (SELECT FROM payfact.manual_case AS c"
+           " WHERE c.payment_id = o.key AND c.kind = 'DEAD_EVENT'"
+           " AND (c.status = 'OPEN' OR c.opened_at >= max(o.dead_at)))"
+           " UNION ALL SELECT c.payment_id, now() FROM payfact.manual_case AS c"
+           " WHERE c.status = 'OPEN' AND c.kind = 'DEAD_EVENT' AND c.payment_id IS NOT NULL"
+           " AND NOT EXISTS (SELECT FROM payfact.payment_outbox AS o"
+           " WHERE o.key = c.payment_id AND o.dead_at IS NOT NULL) LIMIT $1::int8",
+    .read_only = true,
+};
+
 static void read_references(const struct pay_pg_result *rows, size_t at, struct pay_arena *arena,
                             struct pay_store_ask *ask)
 {
@@ -185,6 +200,25 @@ enum pay_status pay_store_ask_unknown(struct pay_store *store, size_t max,
         pay_store_read_chars(ret_rows[i].psp_account, PAY_NAME_SIZE, rows, i, 1);
         ret_rows[i].count = pay_pg_int(rows, i, 2);
         ret_rows[i].oldest_us = pay_pg_int(rows, i, 3);
+    }
+    pay_store_results_free(store);
+    return PAY_OK;
+}
+
+enum pay_status pay_store_ask_dead(struct pay_store *store, size_t max,
+                                   struct pay_store_dead_subject *ret_rows, size_t *ret_count,
+                                   struct pay_err *err)
+{
+    pay_pg_add_int8(pay_store_params(store), (int64_t)max);
+    const enum pay_status status = pay_store_exec(store, &dead_stmt, err);
+    if (status != PAY_OK) {
+        return status;
+    }
+    const struct pay_pg_result *rows = pay_store_result(store, 0);
+    *ret_count = pay_pg_rows(rows) < max ? pay_pg_rows(rows) : max;
+    for (size_t i = 0; i < *ret_count; i++) {
+        pay_store_read_chars(ret_rows[i].payment_id, PAY_PAYMENT_ID_SIZE, rows, i, 0);
+        ret_rows[i].since_us = pay_pg_timestamptz(rows, i, 1);
     }
     pay_store_results_free(store);
     return PAY_OK;

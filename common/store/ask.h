@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file ask.h
- * @brief What recovery has to know of attempts, captures and refunds to ask their PSPs about them.
- * Reads only.
+ * @brief What recovery has to know of attempts, captures and refunds to ask their PSPs about them,
+ * and which payments have a dead event. Reads only.
  */
 #ifndef PAY_STORE_ASK_H
 #define PAY_STORE_ASK_H
@@ -54,5 +54,19 @@ struct pay_store_unknown {
 PAY_MUST_CHECK enum pay_status pay_store_ask_unknown(struct pay_store *store, size_t max,
                                                      struct pay_store_unknown *ret_rows,
                                                      size_t *ret_count, struct pay_err *err);
+
+/** A payment whose case DEAD_EVENT is not as the outbox is. */
+struct pay_store_dead_subject {
+    char payment_id[PAY_PAYMENT_ID_SIZE];
+    int64_t since_us; /**< When its row died; where none is dead any more, now. */
+};
+/**
+ * @brief Payments of which the outbox holds a dead row and no case tells, and those whose case is
+ * open although no row is dead any more.
+ * @param ret_rows array of @p max; more are found the next time.
+ */
+PAY_MUST_CHECK enum pay_status pay_store_ask_dead(struct pay_store *store, size_t max,
+                                                  struct pay_store_dead_subject *ret_rows,
+                                                  size_t *ret_count, struct pay_err *err);
 
 #endif /* PAY_STORE_ASK_H */

@@ -85,7 +85,11 @@ static const struct pay_pg_stmt load_dues = {
     .name = "load_dues",
     .sql = "SELECT u.n - 1, d.due_at FROM unnest($1::text[], $2::text[]) WITH ORDINALITY"
            " AS u(id, kind, n) JOIN payfact.payment_deadline AS d"
-           " ON d.aggregate_id = u.id AND d.kind = u.kind",
+           " ON d.aggregate_id = u.id AND d.kind = u.kind"
+           " UNION ALL SELECT u.n - 1, max(o.dead_at)"
+           " FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS u(id, kind, n)"
+           " JOIN payfact.payment_outbox AS o ON o.key = u.id AND o.dead_at IS NOT NULL"
+           " WHERE u.kind = 'DEAD_EVENT' GROUP BY u.n",
     .read_only = true,
 };
 

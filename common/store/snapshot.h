@@ -15,7 +15,8 @@
 
 #define PAY_STORE_ROWS_PER_PAYMENT_MAX 1024 /**< Of one kind; more is refused (PAY_REJECT). */
 
-/** A deadline input: what does the row say now? */
+/** A deadline input: what does the row say now? For DEAD_EVENT: the payment's dead row of the
+ * outbox that died last. */
 struct pay_store_due_ask {
     struct pay_str aggregate_id;
     enum pay_deadline_kind kind;

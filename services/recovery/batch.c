@@ -89,6 +89,18 @@ static int64_t next_due(const struct pay_recovery *rec, const struct pay_task *t
     return pay_plan_next_due(rec->now_us, task->due.tries, first_us, max_us, random);
 }
 
+void pay_recovery_count_sent(struct pay_recovery *rec)
+{
+    for (size_t i = 0; i < rec->task_count; i++) {
+        const struct pay_task *task = &rec->tasks[i];
+        if (task->acknowledged) {
+            const char *const labels[] = {pay_plan_name(task->plan),
+                                          pay_deadline_kind_name(task->due.kind)};
+            pay_metric_add(rec->metrics[PAY_RM_SENT], labels, 1);
+        }
+    }
+}
+
 /*
  * A query's or a replay's row moves on by itself. A deadline input's row does not: its due time is
  * part of the input's key, and only the decision moves it; while it does not, the lease brings it
@@ -112,13 +124,8 @@ enum pay_status pay_recovery_settle(struct pay_recovery *rec, struct pay_err *er
             next_us[moved_count] = next_due(rec, task);
             moved[moved_count++] = task->due;
         }
-        if (task->acknowledged) {
-            pay_metric_add(rec->metrics[PAY_RM_SENT],
-                           (const char *const[]){pay_plan_name(task->plan),
-                                                 pay_deadline_kind_name(task->due.kind)},
-                           1);
-        }
     }
+    pay_recovery_count_sent(rec);
     size_t done = 0;
     enum pay_status status = PAY_OK;
     if (moved_count > 0) {

@@ -40,7 +40,7 @@ struct pay_recovery {
     size_t task_count;
     size_t waiting; /**< Produced and without a report. */
     int64_t now_us; /**< The database's clock at the lease. */
-    int64_t housekeeping_due_us, stats_due_us, accounts_due_us; /**< Monotonic. */
+    int64_t housekeeping_due_us, stats_due_us, dead_due_us, accounts_due_us; /**< Monotonic. */
     atomic_bool pg_ok;
     struct pay_broker broker;
 };
@@ -49,8 +49,14 @@ struct pay_recovery {
 PAY_MUST_CHECK enum pay_status pay_recovery_lease(struct pay_recovery *rec, struct pay_err *err);
 /** @brief Produce the batch and wait for the reports, bounded. */
 void pay_recovery_send(struct pay_recovery *rec);
+/** @brief Into the metric of what was sent. */
+void pay_recovery_count_sent(struct pay_recovery *rec);
 /** @brief Move what was acknowledged, let go of what was not. */
 PAY_MUST_CHECK enum pay_status pay_recovery_settle(struct pay_recovery *rec, struct pay_err *err);
+/** @brief Tell the processor of payments whose case DEAD_EVENT is not as the outbox is. Nothing is
+ * kept of it: what is not acknowledged, or not decided, is found again. */
+PAY_MUST_CHECK enum pay_status pay_recovery_tell_dead(struct pay_recovery *rec,
+                                                      struct pay_err *err);
 /** The delivery report; pay_kafka_report_fn. */
 void pay_recovery_report(void *ctx, const struct pay_kafka_report *report);
 

@@ -17,6 +17,7 @@ static const enum pay_plan plans[PAY_DEADLINE_KIND_COUNT] = {
     [PAY_DEADLINE_ORPHAN] = PAY_PLAN_REPLAY,
     [PAY_DEADLINE_APPROVAL] = PAY_PLAN_DEADLINE,
     [PAY_DEADLINE_DISPUTE] = PAY_PLAN_DEADLINE,
+    [PAY_DEADLINE_DEAD_EVENT] = PAY_PLAN_DEADLINE,
 };
 
 const char *pay_plan_name(enum pay_plan plan)

@@ -15,6 +15,7 @@
 #define HOUSEKEEPING_US INT64_C(3600000000)
 #define AGAIN_US INT64_C(60000000) /* After a failure of it. */
 #define STATS_US INT64_C(5000000)
+#define DEAD_US INT64_C(5000000)
 #define ACCOUNTS_US INT64_C(5000000)
 #define UNKNOWN_ACCOUNTS_MAX 64
 
@@ -148,6 +149,12 @@ static void housekeeping(struct pay_recovery *rec)
         rec->housekeeping_due_us = now_us + (status == PAY_OK ? HOUSEKEEPING_US : AGAIN_US);
         if (status != PAY_OK) {
             note_failure(rec, "partitions_not_made", "partitions", &err);
+        }
+    }
+    if (now_us >= rec->dead_due_us) {
+        rec->dead_due_us = now_us + DEAD_US;
+        if (pay_store_usable(rec->store) && pay_recovery_tell_dead(rec, &err) != PAY_OK) {
+            note_failure(rec, "dead_not_told", "database", &err);
         }
     }
     if (now_us >= rec->stats_due_us) {

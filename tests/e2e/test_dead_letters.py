@@ -159,6 +159,13 @@ def row_of(stack, payment, what="EVENT"):
     return found[0] if found else None
 
 
+def case_of(stack, payment):
+    """(status, who resolved it) of the payment's only case of a dead event; None: it has none."""
+    rows = stack.sql("SELECT status, resolved_by FROM manual_case WHERE payment_id = %s AND kind = 'DEAD_EVENT'", payment)
+    assert len(rows) <= 1, rows
+    return (rows[0]["status"], rows[0]["resolved_by"]) if rows else None
+
+
 @pytest.mark.stack(prepare=operators_login, settings=IMPATIENT)
 def test_an_event_that_kafka_refused_holds_its_payment_until_it_is_replayed(stack):
     payment, other = new_payment_id(), new_payment_id()
@@ -167,6 +174,8 @@ def test_an_event_that_kafka_refused_holds_its_payment_until_it_is_replayed(stac
     thing = wait_for("its first event is dead", lambda: row_of(stack, payment))
     assert thing["id"].startswith("PaymentCreated/") and thing["reason"] == "MSG_SIZE_TOO_LARGE"
     wait_for("all of it waits behind it, its job too", lambda: row_of(stack, payment)["held"] >= 4)
+    wait_for("a person is to look", lambda: case_of(stack, payment) == ("OPEN", None))
+    assert payment in ctl(stack, "cases")
     assert stack.attempt_status(attempt(payment)) == "CREATED"
     limit_events(stack, None)
     stack.pay(2599, "EUR", payment_id=other)
@@ -177,6 +186,8 @@ def test_an_event_that_kafka_refused_holds_its_payment_until_it_is_replayed(stac
     act(stack, "replay", thing["id"])
     stack.wait_event(payment, "PaymentSucceeded")
     assert published(stack, payment)[0] == "PaymentCreated" and row_of(stack, payment) is None
+    wait_for("nobody need look any more", lambda: case_of(stack, payment) == ("RESOLVED", "payfact-processor"))
+    stack.wait_event(payment, "ManualReviewResolved")
     assert "names nothing" in act(stack, "replay", thing["id"], code=3)
 
 
@@ -194,6 +205,7 @@ def test_a_discarded_event_lets_its_payment_go_on_under_a_gapless_sequence(stack
     (withheld,) = stack.consume_events(payment, "EventWithheld")
     assert (withheld["sequence"], withheld["reason_code"]) == (1, "DOWNSTREAM_AGREED")
     assert withheld["withheld"]["event_id"] == thing["id"]
+    wait_for("its case is closed", lambda: case_of(stack, payment) in (None, ("RESOLVED", "payfact-processor")))
     events = {e["sequence"] for e in stack.consume_events(payment) if e["sequence"]}
     assert events == set(range(1, max(events) + 1))
     (audit,) = stack.sql("SELECT who, subject, reason FROM audit_log WHERE what = 'DISCARD_EVENT'")

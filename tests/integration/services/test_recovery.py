@@ -165,6 +165,28 @@ def test_what_is_to_be_decided_becomes_an_input_and_its_row_stays(world, kind):
     assert recovery.metric("payfact_recovery_sent_total", what="deadline", kind=kind) >= 2
 
 
+def test_a_dead_row_of_the_outbox_becomes_an_input_until_its_case_tells_of_it(world):
+    payment, quiet = world.payment(), world.payment()
+    for key in (payment, quiet):
+        world.stack.sql("INSERT INTO payment_outbox (shard, topic, key, payload, created_at, attempts, dead_at, dead_reason)"
+                        " VALUES (0, 'events', %s, 'x', now(), 3, now(), 'MSG_SIZE_TOO_LARGE')", key)  # fmt: skip
+    case = ("INSERT INTO manual_case (case_id, payment_id, kind, aggregate_id, case_no, status, evidence, opened_by, opened_at)"
+            " VALUES (%s, %s, 'DEAD_EVENT', %s, 1, 'OPEN', '{}', 'input', now())")  # fmt: skip
+    world.stack.sql(case, quiet + ".DEAD_EVENT.1", quiet, quiet)
+    recovery = world.stack.service("recovery", "dead").start()
+    record = world.wait_sent("inputs", payment)[0]["record"]
+    dead_at = micros(world.stack.sql("SELECT dead_at FROM payment_outbox WHERE key = %s", payment)[0]["dead_at"])
+    assert (record["kind"], record["evidence_level"]) == ("DEADLINE", "LOCAL")
+    assert record["transport_key"] == f"DEAD_EVENT:{payment}:{dead_at}"
+    assert (record["deadline"]["kind"], record["deadline"]["aggregate_id"]) == ("DEAD_EVENT", payment)
+    assert recovery.metric("payfact_recovery_sent_total", what="deadline", kind="DEAD_EVENT") >= 1
+    assert world.sent("inputs", quiet) == [], "its case is open already"
+    world.stack.sql("DELETE FROM payment_outbox WHERE key = ANY (%s)", [payment, quiet])
+    told = world.wait_sent("inputs", quiet)[0]["record"]
+    assert told["transport_key"].startswith(f"DEAD_EVENT:{quiet}:"), "the case is open and nothing is dead: the processor is told"
+    world.stack.sql("UPDATE manual_case SET status = 'RESOLVED', resolved_by = 'x', resolved_at = now() WHERE payment_id = %s", quiet)
+
+
 def test_an_orphan_is_replayed_with_growing_pauses(world):
     payment = new_payment_id()
     key = "evt_with/slashes:and:colons"

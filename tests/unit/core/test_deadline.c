@@ -234,6 +234,46 @@ static void a_row_of_nobody_goes(void **state)
     }
 }
 
+static void say_dead(struct world *w, int64_t dead_since_us)
+{
+    world_event(w, PAY_EV_OTHER, 1);
+    w->input.kind = PAY_INPUT_DEADLINE;
+    w->input.event = NULL;
+    w->input.deadline = (struct pay_deadline_due){.kind = PAY_DEADLINE_DEAD_EVENT,
+                                                  .aggregate_id = PAY_STR(WORLD_PAYMENT),
+                                                  .due_at_us = 5,
+                                                  .row_due_at_us = dead_since_us};
+    world_decide(w, PAY_EVIDENCE_LOCAL);
+}
+
+/* The case follows what is true when it is decided, whatever recovery saw. */
+static void the_case_of_a_dead_event_is_open_while_one_is_dead(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    const enum pay_order_status before = w->snap.order.status;
+    say_dead(w, 0);
+    assert_verdict(w, IGNORE, "STALE");
+    assert_int_equal(w->snap.case_count, 0);
+    say_dead(w, 7);
+    assert_verdict(w, APPLY, "EVENT_IS_DEAD");
+    assert_int_equal(w->snap.case_count, 1);
+    assert_string_equal(w->snap.cases[0].case_id, WORLD_PAYMENT ".DEAD_EVENT.1");
+    assert_string_equal(w->snap.cases[0].aggregate_id, WORLD_PAYMENT);
+    say_dead(w, 9); /* another one: the same case */
+    assert_int_equal(w->snap.case_count, 1);
+    assert_true(w->snap.cases[0].open);
+    say_dead(w, 0);
+    assert_verdict(w, APPLY, "NO_EVENT_IS_DEAD");
+    assert_false(w->snap.cases[0].open);
+    say_dead(w, 11);
+    assert_int_equal(w->snap.case_count, 2);
+    assert_string_equal(w->snap.cases[1].case_id, WORLD_PAYMENT ".DEAD_EVENT.2");
+    assert_int_equal(w->snap.order.status, before);
+}
+
 /* A row that is due in a state that does not wait for it (a lost race of recovery). */
 static void a_stale_row_goes(void **state)
 {
@@ -276,6 +316,7 @@ int main(void)
         cmocka_unit_test(while_an_attempt_is_withdrawn_its_cancel_is_repeated_in_every_state),
         cmocka_unit_test(a_confirm_on_its_way_keeps_its_row_through_a_change_of_state),
         cmocka_unit_test(a_row_of_nobody_goes),
+        cmocka_unit_test(the_case_of_a_dead_event_is_open_while_one_is_dead),
         cmocka_unit_test(a_stale_row_goes),
     };
     return cmocka_run_group_tests_name("deadline", tests, NULL, NULL);

@@ -30,6 +30,7 @@ static void every_kind_has_its_plan(void **state)
         {PAY_DEADLINE_ORPHAN, PAY_PLAN_REPLAY},
         {PAY_DEADLINE_APPROVAL, PAY_PLAN_DEADLINE},
         {PAY_DEADLINE_DISPUTE, PAY_PLAN_DEADLINE},
+        {PAY_DEADLINE_DEAD_EVENT, PAY_PLAN_DEADLINE},
     };
     assert_int_equal(sizeof rows / sizeof rows[0], PAY_DEADLINE_KIND_COUNT);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
