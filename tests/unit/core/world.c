@@ -63,149 +63,6 @@ void world_init(struct world *w)
 /* ------------------------------------------------------------------------ the store's small part
  */
 
-static struct world_row *find_row(struct world *w, enum pay_deadline_kind kind,
-                                  const char *aggregate_id)
-{
-    for (size_t i = 0; i < w->row_count; i++) {
-        if (w->rows[i].kind == kind && strcmp(w->rows[i].aggregate_id, aggregate_id) == 0) {
-            return &w->rows[i];
-        }
-    }
-    return NULL;
-}
-
-static void keep_deadline(struct world *w, const struct pay_effect *effect)
-{
-    struct world_row *row = find_row(w, effect->as.deadline.kind, effect->as.deadline.aggregate_id);
-
-    if (effect->kind == PAY_EFFECT_DEADLINE_CLEAR) {
-        if (row != NULL) {
-            *row = w->rows[--w->row_count];
-        }
-        return;
-    }
-    if (row == NULL) {
-        assert_true(w->row_count < sizeof w->rows / sizeof w->rows[0]);
-        row = &w->rows[w->row_count++];
-        row->kind = effect->as.deadline.kind;
-        memcpy(row->aggregate_id, effect->as.deadline.aggregate_id, sizeof row->aggregate_id);
-    }
-    row->due_at_us = effect->as.deadline.due_at_us;
-}
-
-static void commit(struct world *w)
-{
-    w->snap.order.version += w->out.history_count > 0 ? 1 : 0;
-    w->snap.order.change = PAY_ROW_SAME;
-    for (size_t i = 0; i < w->snap.attempt_count; i++) {
-        w->attempts[i].version += w->attempts[i].change != PAY_ROW_SAME ? 1 : 0;
-        w->attempts[i].change = PAY_ROW_SAME;
-        w->attempts[i].amounts_changed = false;
-    }
-    for (size_t i = 0; i < w->snap.gate_count; i++) {
-        w->gates[i].change = PAY_ROW_SAME;
-    }
-    for (size_t i = 0; i < w->snap.reference_count; i++) {
-        w->references[i].change = PAY_ROW_SAME;
-    }
-    for (size_t i = 0; i < w->snap.case_count; i++) {
-        w->cases[i].version += w->cases[i].change != PAY_ROW_SAME ? 1 : 0;
-        w->cases[i].change = PAY_ROW_SAME;
-    }
-    for (size_t i = 0; i < w->snap.capture_count; i++) {
-        w->captures[i].version += w->captures[i].change != PAY_ROW_SAME ? 1 : 0;
-        w->captures[i].change = PAY_ROW_SAME;
-    }
-    for (size_t i = 0; i < w->snap.refund_count; i++) {
-        w->refunds[i].version += w->refunds[i].change != PAY_ROW_SAME ? 1 : 0;
-        w->refunds[i].change = PAY_ROW_SAME;
-    }
-    for (size_t i = 0; i < w->snap.dispute_count; i++) {
-        w->disputes[i].version += w->disputes[i].change != PAY_ROW_SAME ? 1 : 0;
-        w->disputes[i].change = PAY_ROW_SAME;
-    }
-    for (size_t i = 0; i < w->snap.request_count; i++) {
-        w->requests[i].change = PAY_ROW_SAME;
-    }
-    for (size_t i = 0; i < w->snap.approval_count; i++) {
-        w->approvals[i].change = PAY_ROW_SAME;
-    }
-    w->snap.refund_day.amount_minor += w->snap.refund_day.added_minor;
-    w->snap.refund_day.added_minor = 0;
-    w->snap.refund_day.change = PAY_ROW_SAME;
-}
-
-static bool has_row(const struct world *w, const char *id)
-{
-    for (size_t r = 0; r < w->row_count; r++) {
-        if (strcmp(w->rows[r].aggregate_id, id) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* So has every open capture, refund and request; what is over has none. */
-static void check_action_rows(const struct world *w)
-{
-    for (size_t i = 0; i < w->snap.capture_count; i++) {
-        assert_int_equal(has_row(w, w->captures[i].action_id),
-                         pay_money_is_open(w->captures[i].status));
-    }
-    for (size_t i = 0; i < w->snap.refund_count; i++) {
-        assert_int_equal(has_row(w, w->refunds[i].action_id),
-                         pay_money_is_open(w->refunds[i].status));
-    }
-    for (size_t i = 0; i < w->snap.request_count; i++) {
-        assert_int_equal(has_row(w, w->requests[i].request_id),
-                         w->requests[i].status == PAY_REQUEST_PENDING);
-    }
-}
-
-/* Every open attempt has a row that will wake it, and an open order has its expiry. */
-static void check_rows(struct world *w)
-{
-    if (!w->snap.order.exists) {
-        return;
-    }
-    const bool expires = find_row(w, PAY_DEADLINE_ORDER_EXPIRY, WORLD_PAYMENT) != NULL;
-    assert_true(expires || w->snap.order.expiry_asked || pay_order_is_final(w->snap.order.status));
-    for (size_t i = 0; i < w->snap.attempt_count; i++) {
-        bool waits = pay_attempt_is_final(w->attempts[i].status);
-        for (size_t r = 0; r < w->row_count; r++) {
-            waits |= strcmp(w->rows[r].aggregate_id, w->attempts[i].attempt_id) == 0;
-        }
-        assert_true(waits);
-    }
-}
-
-/* Every fact stands in exactly one history row: the outbox row is deleted when it is delivered. */
-static void check_facts(const struct world *w)
-{
-    for (size_t i = 0; i < w->out.effect_count; i++) {
-        int rows = 0;
-        for (size_t h = 0; h < w->out.history_count; h++) {
-            rows += w->out.history[h].fact_effect == (int)i ? 1 : 0;
-        }
-        assert_int_equal(rows, w->out.effects[i].kind == PAY_EFFECT_FACT ? 1 : 0);
-    }
-}
-
-static void run(struct world *w)
-{
-    commit(w); /* Of the turn before: a test can look at what a decision has marked. */
-    pay_decide(&w->snap, &w->input, &w->out);
-    for (size_t i = 0; i < w->out.effect_count; i++) {
-        const struct pay_effect *effect = &w->out.effects[i];
-        if (effect->kind == PAY_EFFECT_DEADLINE_SET || effect->kind == PAY_EFFECT_DEADLINE_CLEAR) {
-            keep_deadline(w, effect);
-        }
-    }
-    check_facts(w);
-    check_rows(w);
-    check_action_rows(w);
-}
-
 /* ---------------------------------------------------------------------------------------- inputs
  */
 
@@ -257,7 +114,7 @@ void world_decide(struct world *w, enum pay_evidence evidence)
 {
     w->input.evidence = evidence;
     w->input.now_us = w->now_us;
-    run(w);
+    world_turn(w);
 }
 
 void world_say(struct world *w, enum pay_event_type type, int attempt_no,
@@ -303,15 +160,15 @@ struct pay_command *world_command(struct world *w, enum pay_command_type type)
 void world_decide_command(struct world *w)
 {
     w->input.now_us = w->now_us;
-    run(w);
+    world_turn(w);
 }
 
-static void decide_due(struct world *w, enum pay_deadline_kind kind, const char *id)
+void world_due_id(struct world *w, enum pay_deadline_kind kind, const char *id)
 {
     static char aggregate_id[PAY_CAUSE_SIZE];
     (void)snprintf(aggregate_id, sizeof aggregate_id, "%s",
                    id); /* Rows move while it is decided. */
-    const struct world_row *row = find_row(w, kind, aggregate_id);
+    const struct world_row *row = world_find_row(w, kind, aggregate_id);
 
     assert_non_null(row);
     begin_input(w, PAY_INPUT_DEADLINE);
@@ -324,8 +181,8 @@ static void decide_due(struct world *w, enum pay_deadline_kind kind, const char 
                    aggregate_id, (long long)row->due_at_us);
     w->input.cause = pay_str_of(w->cause);
     const int64_t due_at_us = row->due_at_us;
-    run(w);
-    row = find_row(w, kind, aggregate_id);
+    world_turn(w);
+    row = world_find_row(w, kind, aggregate_id);
     assert_true(row == NULL || row->due_at_us != due_at_us); /* Or recovery would loop. */
 }
 
@@ -333,12 +190,12 @@ void world_due(struct world *w, enum pay_deadline_kind kind, int attempt_no)
 {
     char aggregate_id[PAY_ACTION_ID_SIZE];
     memcpy(aggregate_id, world_attempt(w, attempt_no)->attempt_id, sizeof aggregate_id);
-    decide_due(w, kind, aggregate_id);
+    world_due_id(w, kind, aggregate_id);
 }
 
 void world_order_due(struct world *w)
 {
-    decide_due(w, PAY_DEADLINE_ORDER_EXPIRY, WORLD_PAYMENT);
+    world_due_id(w, PAY_DEADLINE_ORDER_EXPIRY, WORLD_PAYMENT);
 }
 
 void world_wait_for(struct world *w, enum pay_deadline_kind kind, int attempt_no)
@@ -441,159 +298,8 @@ void world_put(struct world *w, int attempt_no, enum pay_attempt_status status)
 /* ---------------------------------------------------------------- captures, refunds and the rest
  */
 
-void world_keep_actions(struct world *w)
-{
-    w->snap.keeps_actions = true;
-    for (size_t i = 0; i < w->snap.route_count + PAY_ROUTES_MAX; i++) {
-        const bool is_own = i < w->snap.route_count;
-        struct pay_psp_traits *t =
-            is_own ? &w->routes[i].traits : &w->offered[i - w->snap.route_count].traits;
-        t->captures_part = true;
-        t->captures_again = true;
-        t->queries_captures = true;
-        t->queries_refunds = true;
-        t->finds_captures_by_no = true;
-        t->finds_refunds_by_no = true;
-        t->action_life_us = 600 * SECOND;
-        t->action_retry_us = 20 * SECOND;
-        t->reservation_us = 3000 * SECOND;
-    }
-}
-
-void world_paid(struct world *w)
-{
-    world_start(w);
-    world_keep_actions(w);
-    world_put(w, 1, PAY_ATTEMPT_SUCCEEDED);
-}
-
-void world_authorized(struct world *w)
-{
-    world_start_manual(w);
-    world_keep_actions(w);
-    world_put(w, 1, PAY_ATTEMPT_AUTHORIZED);
-}
-
-const char *world_id(const char *tail)
-{
-    static char ids[4][PAY_JOB_ID_SIZE];
-    static int next;
-    char *id = ids[next++ % 4];
-    (void)snprintf(id, sizeof ids[0], "%s%s", WORLD_PAYMENT, tail);
-    return id;
-}
-
-struct pay_money_action *world_action(struct world *w, const char *tail)
-{
-    const char *id = world_id(tail);
-    for (size_t i = 0; i < w->snap.capture_count; i++) {
-        if (strcmp(w->captures[i].action_id, id) == 0) {
-            return &w->captures[i];
-        }
-    }
-    for (size_t i = 0; i < w->snap.refund_count; i++) {
-        if (strcmp(w->refunds[i].action_id, id) == 0) {
-            return &w->refunds[i];
-        }
-    }
-    fail_msg("no action %s", tail);
-    return NULL;
-}
-
-struct pay_event *world_action_event(struct world *w, enum pay_event_type type, const char *tail)
-{
-    struct pay_money_action *action = world_action(w, tail);
-    struct pay_event *event = world_event(w, type, action->attempt_index + 1);
-
-    event->action_id = pay_str_of(action->action_id);
-    event->has_amount = true;
-    event->amount = action->amount;
-    return event;
-}
-
-void world_action_say(struct world *w, enum pay_event_type type, const char *tail,
-                      enum pay_evidence evidence)
-{
-    world_action_event(w, type, tail);
-    world_decide(w, evidence);
-}
-
-void world_action_answers(struct world *w, const char *job, enum pay_query_by by,
-                          int64_t asked_at_us)
-{
-    static char job_id[PAY_JOB_ID_SIZE];
-    (void)snprintf(job_id, sizeof job_id, "%s%s", WORLD_PAYMENT, job);
-    w->event.call = (struct pay_call){.is_set = true,
-                                      .job_id = pay_str_of(job_id),
-                                      .send_no = 1,
-                                      .query_by = by,
-                                      .asked_at_us = asked_at_us};
-}
-
-struct pay_gate *world_action_gate(struct world *w, const char *job)
-{
-    const char *job_id = world_id(job);
-    for (size_t i = 0; i < w->snap.gate_count; i++) {
-        if (strcmp(w->gates[i].job_id, job_id) == 0) {
-            return &w->gates[i];
-        }
-    }
-    return NULL;
-}
-
-void world_action_pass(struct world *w, const char *job)
-{
-    struct pay_gate *gate = world_action_gate(w, job);
-    assert_non_null(gate);
-    assert_true(gate->closed_at_us == 0);
-    gate->sending_at_us = w->now_us;
-    gate->last_send_at_us = w->now_us;
-    gate->sends++;
-}
-
-void world_money_command(struct world *w, enum pay_command_type type, int64_t amount_minor)
-{
-    struct pay_command *command = world_command(w, type);
-    command->money =
-        (struct pay_cmd_money){.amount = {amount_minor, "EUR"}, .reason_code = PAY_STR("RETURNED")};
-    world_decide_command(w);
-}
-
-struct pay_command *world_operator_command(struct world *w, enum pay_command_type type,
-                                           const char *caller)
-{
-    static const uint8_t sha256[32] = {7};
-    struct pay_command *command = world_command(w, type);
-
-    w->input.source = PAY_SOURCE_OPERATOR;
-    command->caller = pay_str_of(caller);
-    (void)snprintf(w->cause, sizeof w->cause, "%s/c%d", caller, w->causes);
-    w->input.cause = pay_str_of(w->cause);
-    command->controlled = (struct pay_cmd_controlled){
-        .expected_version = -1,
-        .reason_code =
-            type == PAY_CMD_RESOLVE_CASE ? PAY_STR("CONFIRMED_BY_PSP") : PAY_STR("PSP_CONFIRMED"),
-        .attachments = {{PAY_STR("ticket-1"), {sha256, sizeof sha256}}},
-        .attachment_count = 1};
-    return command;
-}
-
-void world_word(struct world *w, enum pay_command_type type, const char *caller,
-                const char *request_id)
-{
-    struct pay_command *command = world_operator_command(w, type, caller);
-    const uint8_t *sha256 = NULL;
-
-    for (size_t i = 0; i < w->snap.request_count; i++) {
-        if (strcmp(w->requests[i].request_id, request_id) == 0) {
-            sha256 = w->requests[i].sha256;
-        }
-    }
-    command->approval = (struct pay_cmd_approval){.request_id = pay_str_of(request_id),
-                                                  .request_sha256 = {sha256, sha256 ? 32 : 0},
-                                                  .reason_code = PAY_STR("CHECKED")};
-    world_decide_command(w);
-}
+/* ------------------------------------------------------------------------------------- look, count
+ */
 
 int64_t world_row_of(const struct world *w, enum pay_deadline_kind kind, const char *id)
 {
@@ -605,36 +311,9 @@ int64_t world_row_of(const struct world *w, enum pay_deadline_kind kind, const c
     return -1;
 }
 
-void world_wait_for_id(struct world *w, enum pay_deadline_kind kind, const char *id)
-{
-    const int64_t due_at_us = world_row_of(w, kind, id);
-    assert_true(due_at_us >= 0);
-    w->now_us = due_at_us > w->now_us ? due_at_us : w->now_us;
-    decide_due(w, kind, id);
-}
-
-void world_amounts(struct world *w, int attempt_no, const int64_t expected[6])
-{
-    const struct pay_amounts *a = &world_attempt(w, attempt_no)->amounts;
-    const int64_t actual[6] = {a->authorized,      a->capture_reserved, a->captured,
-                               a->refund_reserved, a->refunded,         a->withdrawn};
-    for (int i = 0; i < 6; i++) {
-        assert_int_equal(actual[i], expected[i]);
-    }
-}
-
-/* ------------------------------------------------------------------------------------- look, count
- */
-
 int64_t world_row_due(const struct world *w, enum pay_deadline_kind kind, int attempt_no)
 {
-    for (size_t i = 0; i < w->row_count; i++) {
-        if (w->rows[i].kind == kind &&
-            strcmp(w->rows[i].aggregate_id, w->attempts[attempt_no - 1].attempt_id) == 0) {
-            return w->rows[i].due_at_us;
-        }
-    }
-    return -1;
+    return world_row_of(w, kind, w->attempts[attempt_no - 1].attempt_id);
 }
 
 const struct pay_fact *world_fact(const struct world *w, enum pay_fact_type type)

@@ -134,8 +134,14 @@ void world_not_found(struct world *w, int attempt_no, int64_t asked_at_us);
 
 struct pay_command *world_command(struct world *w, enum pay_command_type type);
 void world_decide_command(struct world *w);
+/** Decide w->input, keep the deadlines that it sets and clears, and check what holds after every
+ * turn. */
+void world_turn(struct world *w);
+struct world_row *world_find_row(struct world *w, enum pay_deadline_kind kind,
+                                 const char *aggregate_id);
 /** A deadline as its row says. */
 void world_due(struct world *w, enum pay_deadline_kind kind, int attempt_no);
+void world_due_id(struct world *w, enum pay_deadline_kind kind, const char *id);
 void world_order_due(struct world *w);
 /** Go to the row's due time and decide it. */
 void world_wait_for(struct world *w, enum pay_deadline_kind kind, int attempt_no);

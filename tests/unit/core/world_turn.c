@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/core/world.h"
+
+struct world_row *world_find_row(struct world *w, enum pay_deadline_kind kind,
+                                 const char *aggregate_id)
+{
+    for (size_t i = 0; i < w->row_count; i++) {
+        if (w->rows[i].kind == kind && strcmp(w->rows[i].aggregate_id, aggregate_id) == 0) {
+            return &w->rows[i];
+        }
+    }
+    return NULL;
+}
+
+static void keep_deadline(struct world *w, const struct pay_effect *effect)
+{
+    struct world_row *row =
+        world_find_row(w, effect->as.deadline.kind, effect->as.deadline.aggregate_id);
+
+    if (effect->kind == PAY_EFFECT_DEADLINE_CLEAR) {
+        if (row != NULL) {
+            *row = w->rows[--w->row_count];
+        }
+        return;
+    }
+    if (row == NULL) {
+        assert_true(w->row_count < sizeof w->rows / sizeof w->rows[0]);
+        row = &w->rows[w->row_count++];
+        row->kind = effect->as.deadline.kind;
+        memcpy(row->aggregate_id, effect->as.deadline.aggregate_id, sizeof row->aggregate_id);
+    }
+    row->due_at_us = effect->as.deadline.due_at_us;
+}
+
+static void commit(struct world *w)
+{
+    w->snap.order.version += w->out.history_count > 0 ? 1 : 0;
+    w->snap.order.change = PAY_ROW_SAME;
+    for (size_t i = 0; i < w->snap.attempt_count; i++) {
+        w->attempts[i].version += w->attempts[i].change != PAY_ROW_SAME ? 1 : 0;
+        w->attempts[i].change = PAY_ROW_SAME;
+        w->attempts[i].amounts_changed = false;
+    }
+    for (size_t i = 0; i < w->snap.gate_count; i++) {
+        w->gates[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.reference_count; i++) {
+        w->references[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.case_count; i++) {
+        w->cases[i].version += w->cases[i].change != PAY_ROW_SAME ? 1 : 0;
+        w->cases[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.capture_count; i++) {
+        w->captures[i].version += w->captures[i].change != PAY_ROW_SAME ? 1 : 0;
+        w->captures[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.refund_count; i++) {
+        w->refunds[i].version += w->refunds[i].change != PAY_ROW_SAME ? 1 : 0;
+        w->refunds[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.dispute_count; i++) {
+        w->disputes[i].version += w->disputes[i].change != PAY_ROW_SAME ? 1 : 0;
+        w->disputes[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.request_count; i++) {
+        w->requests[i].change = PAY_ROW_SAME;
+    }
+    for (size_t i = 0; i < w->snap.approval_count; i++) {
+        w->approvals[i].change = PAY_ROW_SAME;
+    }
+    w->snap.refund_day.amount_minor += w->snap.refund_day.added_minor;
+    w->snap.refund_day.added_minor = 0;
+    w->snap.refund_day.change = PAY_ROW_SAME;
+}
+
+static bool has_row(const struct world *w, const char *id)
+{
+    for (size_t r = 0; r < w->row_count; r++) {
+        if (strcmp(w->rows[r].aggregate_id, id) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* So has every open capture, refund and request; what is over has none. */
+static void check_action_rows(const struct world *w)
+{
+    for (size_t i = 0; i < w->snap.capture_count; i++) {
+        assert_int_equal(has_row(w, w->captures[i].action_id),
+                         pay_money_is_open(w->captures[i].status));
+    }
+    for (size_t i = 0; i < w->snap.refund_count; i++) {
+        assert_int_equal(has_row(w, w->refunds[i].action_id),
+                         pay_money_is_open(w->refunds[i].status));
+    }
+    for (size_t i = 0; i < w->snap.request_count; i++) {
+        assert_int_equal(has_row(w, w->requests[i].request_id),
+                         w->requests[i].status == PAY_REQUEST_PENDING);
+    }
+}
+
+/* Every open attempt has a row that will wake it, and an open order has its expiry. */
+static void check_rows(struct world *w)
+{
+    if (!w->snap.order.exists) {
+        return;
+    }
+    const bool expires = world_find_row(w, PAY_DEADLINE_ORDER_EXPIRY, WORLD_PAYMENT) != NULL;
+    assert_true(expires || w->snap.order.expiry_asked || pay_order_is_final(w->snap.order.status));
+    for (size_t i = 0; i < w->snap.attempt_count; i++) {
+        bool waits = pay_attempt_is_final(w->attempts[i].status);
+        for (size_t r = 0; r < w->row_count; r++) {
+            waits |= strcmp(w->rows[r].aggregate_id, w->attempts[i].attempt_id) == 0;
+        }
+        assert_true(waits);
+    }
+}
+
+/* Every fact stands in exactly one history row: the outbox row is deleted when it is delivered. */
+static void check_facts(const struct world *w)
+{
+    for (size_t i = 0; i < w->out.effect_count; i++) {
+        int rows = 0;
+        for (size_t h = 0; h < w->out.history_count; h++) {
+            rows += w->out.history[h].fact_effect == (int)i ? 1 : 0;
+        }
+        assert_int_equal(rows, w->out.effects[i].kind == PAY_EFFECT_FACT ? 1 : 0);
+    }
+}
+
+void world_turn(struct world *w)
+{
+    commit(w); /* Of the turn before: a test can look at what a decision has marked. */
+    pay_decide(&w->snap, &w->input, &w->out);
+    for (size_t i = 0; i < w->out.effect_count; i++) {
+        const struct pay_effect *effect = &w->out.effects[i];
+        if (effect->kind == PAY_EFFECT_DEADLINE_SET || effect->kind == PAY_EFFECT_DEADLINE_CLEAR) {
+            keep_deadline(w, effect);
+        }
+    }
+    check_facts(w);
+    check_rows(w);
+    check_action_rows(w);
+}
