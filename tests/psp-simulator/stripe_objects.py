@@ -177,6 +177,8 @@ class Intent:
     def to_declined(self, code, decline_code, req):
         self._must_be_open("requires_payment_method")
         self._new_charge("failed", captured=False)
+        self.charge["failure_code"] = code
+        self.charge["outcome"]["reason"] = decline_code  # of an issuer's no: its decline code
         error = {
             "charge": self.charge["id"],
             "code": code,
@@ -244,7 +246,7 @@ class Intent:
             "description": self.body["description"],
             "disputed": False,
             "failure_balance_transaction": None,
-            "failure_code": None if ok else "card_declined",
+            "failure_code": None,
             "failure_message": None if ok else "Your card was declined.",
             "fraud_details": {},
             "livemode": self.account.livemode,
