@@ -34,6 +34,13 @@ class Stopped(BaseException):
     """Ctrl-C or SIGTERM. Not an Exception, so that nothing on the way takes it for a failure."""
 
     by = None  # the signal, once there was one
+    told = False
+
+    @classmethod
+    def again(cls):
+        """Python drops what is raised in a destructor or a callback, and the signal may have come just there."""
+        if cls.by and not cls.told:
+            raise cls(cls.by)
 
 
 def answer_signals():
@@ -62,6 +69,7 @@ class Teller:
         return f"\033[{code}m{text}\033[0m" if self.colour else text
 
     def line(self, text="", code=None):
+        Stopped.again()
         print(self._paint(code, text) if code else text, flush=True)
 
     def title(self, text):
@@ -376,6 +384,7 @@ def main():
                 raise
             teller.bad(str(error))
             return 1
+        Stopped.told = True
         teller.line()
         teller.line("Stopped: every process has ended, the folder is gone.")
         return 0 if options.keep and teller.part == len(PARTS) else 128 + Stopped.by

@@ -149,6 +149,25 @@ def test_ctrl_c_leaves_nothing(demo, words, more_s):
     assert one.left_behind() == []
 
 
+def test_a_signal_that_python_drops_is_answered_all_the_same(tmp_path):
+    """What a handler raises while an object is destroyed goes nowhere: the demo went on to its end."""
+    dropping = tmp_path / "dropping.py"
+    dropping.write_text(
+        "import os, signal, sys, runpy, payfact_stack\n"
+        "class Dropping:\n"
+        "    def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"
+        "idle = payfact_stack.Stack.idle\n"
+        "def slow(self, **how): Dropping(); idle(self, **how)\n"
+        "payfact_stack.Stack.idle = slow\n"
+        f"sys.argv = ['demo.py']\nrunpy.run_path({str(DEMO)!r}, run_name='__main__')\n"
+    )
+    run = subprocess.run([sys.executable, dropping], capture_output=True, text=True, timeout=120,
+                         env={**os.environ, "PAY_BUILD_DIR": str(build_dir()), "TMPDIR": str(tmp_path)})  # fmt: skip
+    assert run.returncode == 128 + signal.SIGINT, run.stdout[-2000:] + run.stderr[-2000:]
+    assert "Exception ignored in" in run.stderr and "(2)" not in run.stdout
+    assert [path.name for path in tmp_path.iterdir()] == [dropping.name]
+
+
 def test_sigterm_leaves_nothing(demo):
     one = demo()
     one.says("(1)")
