@@ -238,9 +238,9 @@ static enum pay_status conclude(struct pay_psp_worker *worker, const struct pay_
     if (status != PAY_OK) {
         return status;
     }
-    PAY_FAULT("after_answer_before_finish");
+    PAY_FAULT_OF("after_answer_before_finish", pay_job_kind_name(work->job.kind));
     finish_gate(worker, work);
-    PAY_FAULT("after_finish_before_produce");
+    PAY_FAULT_OF("after_finish_before_produce", pay_job_kind_name(work->job.kind));
     return pay_psp_outcome_produce(worker, work, pay_psp_outcome_bytes(worker), err);
 }
 
@@ -326,7 +326,7 @@ static void send_passed(struct pay_psp_worker *worker, const struct pay_psp_work
                         struct pay_psp_call *call)
 {
     struct pay_err err = {.status = PAY_OK};
-    PAY_FAULT("after_gate_before_send");
+    PAY_FAULT_OF("after_gate_before_send", pay_job_kind_name(work->job.kind));
     if (announce(worker, work, gate, &err) != PAY_OK) { /* The answer says it too. */
         pay_log(PAY_LOG_WARN, "submitted_not_produced", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_ERR(&err));
@@ -335,7 +335,7 @@ static void send_passed(struct pay_psp_worker *worker, const struct pay_psp_work
     call->query_by = PAY_QUERY_BY_NONE;
     call->only_send = work->job.try_no <= 1 && gate->send_no == gate->tries + 1;
     pay_psp_send(worker, work, request, PAY_HTTP_MONEY, call);
-    PAY_FAULT("after_send_before_answer");
+    PAY_FAULT_OF("after_send_before_answer", pay_job_kind_name(work->job.kind));
 }
 
 /* @return PAY_OK with *ret_again: free and try again. */

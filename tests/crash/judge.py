@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge of one run: the PSP's ledger, the database and what downstream got must tell the same story.
 
-Stack.audit() compares money, facts and ids. What stands here is about crashes: sends against gates, order and bytes of
+Stack.audit() compares money, facts and ids. What stands here is about crashes: order and bytes of
 what was published, commands and their answers, nothing left behind, nothing that waits without a deadline, and an end
 for every payment that its story allows. Each difference is one line; none is right.
 """
 
+import judge_money
 from load import ENDS, ROUTES
 from payfact_stack import ACCOUNT_B
 
@@ -19,20 +20,6 @@ def differences(stack, load):
 
 def money_facts_ids(stack, load):
     yield from stack.audit()
-
-
-def sends_and_gates(stack, load):
-    """The PSP got no more money calls than passed the gate, and each with the same key and bytes."""
-    sends = {r["job_id"]: r["sends"] for r in stack.sql("SELECT job_id, sends FROM psp_request")}
-    seen = {}
-    for call in stack.psp.requests(operation="create"):
-        seen.setdefault(call["order"], []).append(call)
-    for order, calls in seen.items():
-        allowed = sends.get(f"{order}.SUBMIT", 0)
-        if len(calls) > allowed:
-            yield f"{order}: {len(calls)} create calls at the PSP, the gate was passed {allowed} times"
-        if len({(c["idempotency_key"], c["body_sha256"]) for c in calls}) > 1:
-            yield f"{order}: the create calls differ from each other"
 
 
 def order_and_bytes(stack, load):
@@ -116,10 +103,12 @@ def ends(stack, load):
         status = orders.pop(payment.payment_id, None)
         if status is None:
             yield f"{payment.payment_id} ({payment.kind}): never became an order"
-        elif status == "FAILED" and payment.kind not in ENDS and not proofs.get(payment.payment_id, set()) & {"NSN", "NFD"}:
-            yield f"{payment.payment_id} ({payment.kind}): FAILED by {proofs.get(payment.payment_id)}, which is no proof"
-        elif status != "FAILED" and status not in ENDS.get(payment.kind, {"SUCCEEDED"}):
+        elif status in ENDS.get(payment.kind, {"SUCCEEDED"}):
+            continue
+        elif status != "FAILED":
             yield f"{payment.payment_id} ({payment.kind}): ended as {status}"
+        elif not proofs.get(payment.payment_id, set()) & {"NSN", "NFD"}:
+            yield f"{payment.payment_id} ({payment.kind}): FAILED by {proofs.get(payment.payment_id)}, which is no proof"
     for payment in orders:
         yield f"{payment}: an order that nobody asked for"
 
@@ -144,5 +133,5 @@ def cases(stack, load):
             yield f"{row['payment_id']} ({kinds.get(row['payment_id'])}): a case {row['kind']}"
 
 
-CHECKS = (money_facts_ids, sends_and_gates, order_and_bytes, commands_answered, nothing_left, everything_waits_for_something,
+CHECKS = (money_facts_ids, *judge_money.CHECKS, order_and_bytes, commands_answered, nothing_left, everything_waits_for_something,
           ends, unknown_blocks, cases)  # fmt: skip

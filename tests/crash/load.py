@@ -11,11 +11,12 @@ import secrets
 import threading
 import time
 
+import money
 import psycopg2
 from confluent_kafka import Producer
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from payfact_stack import ACCOUNT_A, ACCOUNT_B, CALLER, MERCHANT, new_payment_id
+from payfact_stack import ACCOUNT_A, ACCOUNT_B, CALLER, MERCHANT, OPERATORS, new_payment_id
 from records import SIGNED_PREFIX, encode
 
 ACTION = "pm_card_authenticationRequired"
@@ -50,6 +51,7 @@ ENDS = {
     "page_open": {"REQUIRES_ACTION", "FAILED"},
     "page_canceled": {"CANCELED", "FAILED"},
     "page_race": {"CANCELED", "FAILED", "SUCCEEDED"},
+    **money.ENDS,
 }
 
 
@@ -79,7 +81,7 @@ class Paid:
             if "status" in rule:
                 rule["status"] = int(rule["status"])
             made.append(rule)
-        return made
+        return made + money.rules_of(self.kind, self.how, self.order)
 
 
 class Load:
@@ -87,10 +89,11 @@ class Load:
 
     def __init__(self, stack, schedule):
         self.stack, self.payments = stack, [Paid(p) for p in schedule.payments]
+        self.merchant = money.Merchant(self)
         self.commands = {}  # command_id -> (payment_id, type)
-        self.problems = []
+        self.records, self.problems = [], []
         self._lock = threading.Lock()
-        self._key = load_pem_private_key(stack.signers[CALLER].private.read_bytes(), None)
+        self._keys = {name: load_pem_private_key(stack.signers[name].private.read_bytes(), None) for name in (CALLER, *OPERATORS)}
         # Patience for a broker that is away: upstream does not lose a command either.
         self._producer = Producer({"bootstrap.servers": stack.brokers, "partitioner": "murmur2_random", "linger.ms": 0,
                                    "enable.idempotence": True, "message.timeout.ms": 120000, "log_level": 2,
@@ -126,16 +129,17 @@ class Load:
 
     # ---- commands
 
-    def _command(self, kind, payment_id, body, secret=None):
-        record = self.stack.upstream.command(kind, MERCHANT, payment_id, body, secret)
+    def command(self, kind, payment_id, body, secret=None, **changes):
+        record = self.stack.upstream.command(kind, MERCHANT, payment_id, body, secret, **changes)
         with self._lock:
             self.commands[record["command_id"]] = (payment_id, kind)
+            self.records.append(record)
         return record
 
-    def _produce(self, record, secret=None):
-        value = encode("Command", record)
-        headers = [("payfact-key-id", self.stack.signers[CALLER].key_id.encode()),
-                   ("payfact-signature", self._key.sign(SIGNED_PREFIX + value))]  # fmt: skip
+    def produce(self, record, secret=None):
+        value, caller = encode("Command", record), record["caller"]
+        headers = [("payfact-key-id", self.stack.signers[caller].key_id.encode()),
+                   ("payfact-signature", self._keys[caller].sign(SIGNED_PREFIX + value))]  # fmt: skip
         headers += [("payfact-secrets", secret)] if secret else []
         self._producer.produce(self.stack.topic_name("commands"), key=record["payment_id"].encode(), value=value,
                                headers=headers, on_delivery=self._delivered)  # fmt: skip
@@ -152,9 +156,9 @@ class Load:
                   for i in instruments]  # fmt: skip
         secret = encode("CommandSecrets", {"salt": secrets.token_bytes(16), "params": params, "redirect_data": None})
         body = {"merchant_order_no": f"ORDER-{payment.payment_id}", "amount_minor": payment.amount_minor, "currency": "EUR",
-                "capture_mode": "AUTOMATIC", "expires_at": None, "retry_until_expiry": None, "description": None,
+                "capture_mode": "MANUAL" if payment.kind in money.MANUAL else "AUTOMATIC", "expires_at": None, "retry_until_expiry": None, "description": None,
                 "routes": [route(a) for a in accounts], "start": True}  # fmt: skip
-        record = self._command("CREATE_PAYMENT", payment.payment_id, body, secret)
+        record = self.command("CREATE_PAYMENT", payment.payment_id, body, secret)
         assert record["secrets_sha256"] == hashlib.sha256(secret).digest()
         return record, secret
 
@@ -162,9 +166,9 @@ class Load:
         for payment, record, secret in self._ready:
             while (left := self.began + payment.at_ms / 1000 - time.monotonic()) > 0:
                 self._producer.poll(min(left, 0.05))
-            self._produce(record, secret)
+            self.produce(record, secret)
             if payment.kind == "resent":
-                self._produce(record, secret)
+                self.produce(record, secret)
 
     # ---- the buyers, and a merchant without patience
 
@@ -172,6 +176,7 @@ class Load:
         acts = {"copies": self._advance, "page_paid": self._advance, "page_race": self._race, "page_canceled": self._cancel,
                 "blocked": self._ask_for_b}  # fmt: skip
         while not self._finish.wait(0.2):
+            self.merchant.look()
             waiting = [p for p in self.payments if p.kind in acts and not p.done]
             if not waiting:
                 continue
@@ -185,7 +190,7 @@ class Load:
         payment.done = True
 
     def _cancel(self, payment):
-        self._produce(self._command("CANCEL_PAYMENT", payment.payment_id, {"reason_code": "CUSTOMER_LEFT"}))
+        self.produce(self.command("CANCEL_PAYMENT", payment.payment_id, {"reason_code": "CUSTOMER_LEFT"}))
         payment.done = True
 
     def _race(self, payment):
@@ -201,7 +206,7 @@ class Load:
         except psycopg2.Error:
             return  # the database is away: the next time
         if status == "UNKNOWN":
-            self._produce(self._command("START_ATTEMPT", payment.payment_id, {"route": route(ACCOUNT_B)}))
+            self.produce(self.command("START_ATTEMPT", payment.payment_id, {"route": route(ACCOUNT_B)}))
             payment.done = True
 
     def act_to_the_end(self):

@@ -12,7 +12,7 @@ from faults import Actor
 from load import Load
 from payfact_stack import ACCOUNT_B, Stack
 from procs import wait_for
-from schedule import MEMBERS, base_of
+from schedule import MEMBERS, THRESHOLD_MINOR, base_of
 from servers import TOPICS
 
 START_S, SETTLE_S = 60, 90
@@ -53,11 +53,14 @@ class Result:
         self.problems, self.hits, self.ends, self.phases = [], [], {}, {}
 
 
-def _accounts(schedule):
+def accounts_of(schedule):
     def edit(document):
         for account in document["psp_accounts"]:
             account["timeouts_ms"] = {"connect": 500, "total": 1000}
             account["unknown"].update(send_window_s=schedule.send_window_s, answer_s=2, query_max_s=2, person_after_s=3600)
+        merchant = document["merchants"][0]
+        merchant["manual_capture"] = True
+        merchant["refund_threshold_minor"] = {"EUR": {"per_payment": THRESHOLD_MINOR, "per_day": 1000 * THRESHOLD_MINOR}}
 
     return edit
 
@@ -74,7 +77,7 @@ class Run:
         redis = schedule.redis != "none"
         psp = {"speed": 1200, "callback_timeout_ms": 2000, "search_lag_ms": schedule.search_lag_ms}
         try:
-            stack = CrashStack(self.servers, redis=redis, settings=SETTINGS, psp=psp, edit=_accounts(schedule))
+            stack = CrashStack(self.servers, redis=redis, settings=SETTINGS, psp=psp, edit=accounts_of(schedule))
             stack.late = schedule.early == "schema"
             with stack:
                 self.actor = Actor(stack, self.servers, schedule)
@@ -117,7 +120,7 @@ class Run:
             self._lap("settle")
         finally:
             load.stop()
-            self.result.problems += load.problems
+            self.result.problems += load.problems + load.merchant.problems
         self.result.problems += judge.differences(stack, load)
         self.result.ends = _ends(stack)
         self._lap("judge")
@@ -174,7 +177,7 @@ class Run:
 
         def done():
             self.actor.tick()
-            left[:] = _unfinished(stack, load)
+            left[:] = _unfinished(stack, load) + load.merchant.unfinished()
             return not left
 
         try:
@@ -231,4 +234,8 @@ def _unfinished(stack, load):
 
 
 def _ends(stack):
-    return {r["status"]: r["n"] for r in stack.sql("SELECT status, count(*) AS n FROM payment_order GROUP BY 1 ORDER BY 1")}
+    return {r["what"]: r["n"] for r in stack.sql(
+        "SELECT status AS what, count(*) AS n FROM payment_order GROUP BY status "
+        "UNION ALL SELECT 'captures ' || status, count(*) FROM capture_order GROUP BY status "
+        "UNION ALL SELECT 'refunds ' || status, count(*) FROM refund_order GROUP BY status ORDER BY 1"
+    )}  # fmt: skip

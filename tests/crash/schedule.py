@@ -61,6 +61,30 @@ LOAD = {
     "resent": 1,
 }
 
+# What is captured, given back or voided (money.py), and how often it is chosen; every seed has scenario C besides. Drawn by a
+# generator of its own, so that the other payments and faults of a seed are what they were without it.
+MONEY = {
+    "capture_whole": 1,
+    "capture_part": 2,
+    "capture_lost": 2,
+    "capture_refunded": 2,
+    "capture_in_console": 1,
+    "void": 2,
+    "capture_or_void": 1,
+    "refund_whole": 1,
+    "refund_parts": 2,
+    "refunds_at_once": 1,
+    "refund_lost": 3,
+    "refund_refused": 1,
+    "refund_busy": 1,
+    "refund_resent": 1,
+    "refund_fails_later": 2,
+    "refund_in_console": 2,
+    "refund_of_two_people": 2,
+}
+THRESHOLD_MINOR = 200000  # a refund beyond it needs two people; only that kind's payments are as large
+MONEY_CALLS = ("CAPTURE", "REFUND", "REFUND")  # a point of one of these: the gate, the call or the answer of such a job
+
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
@@ -150,6 +174,26 @@ def _payments(rng, seed, span_ms):
     return tuple(sorted((_payment(rng, kind, span_ms) for kind in kinds), key=lambda p: p.at_ms))
 
 
+def _money_payment(rng, kind, span_ms):
+    lost = ("charge_then_timeout", "close", "reset", "untaken", "500", "502", "half_answer", "garbage")
+    hows = {
+        "capture_lost": lost,
+        "refund_lost": lost,
+        "capture_or_void": ("capture_first", "void_first"),
+        "refund_of_two_people": ("approved", "approved", "declined"),
+    }
+    by_callback_alone = kind.endswith("in_console") or kind == "refund_fails_later"
+    withheld = rng.random() < 0.3 and not by_callback_alone
+    amount = rng.randrange(100, 100000) + (THRESHOLD_MINOR if kind == "refund_of_two_people" else 0)
+    return Payment(rng.randrange(span_ms * 6 // 10), kind, amount, withheld, rng.choice(hows.get(kind, ("",))))
+
+
+def _money_payments(rng, seed, span_ms):
+    count = rng.randrange(50, 81) if seed % LARGE_EVERY == LARGE_EVERY - 1 else rng.randrange(16, 29)
+    kinds = ["refunds_at_once", *rng.choices(list(MONEY), weights=MONEY.values(), k=count - 1)]
+    return tuple(_money_payment(rng, kind, span_ms) for kind in kinds)
+
+
 class _Faults:
     """Collects the faults of one seed: each method is one kind."""
 
@@ -185,6 +229,15 @@ class _Faults:
         nth = self.rng.randrange(1, POINTS[base_of(who)][name] + 1)
         at_ms = 0 if self.rng.random() < 0.7 else None
         self.add("point", who, self.rng.randrange(0, 1000), f"{name}:{nth}", at_ms)
+
+    def point_of_money(self):
+        """Whoever sends a capture or a refund dies at its gate, before its answer, or before that is kept or told."""
+        armed = {f.who for f in self.rows if f.kind == "point" and f.at_ms == 0}
+        who = self.any(("psp",))
+        name = self.rng.choice([n for n in POINTS["psp"] if n != "after_produce_before_offset"])
+        at_ms = 0 if who not in armed and self.rng.random() < 0.7 else None
+        detail = f"{name}/{self.rng.choice(MONEY_CALLS)}:{self.rng.randrange(1, 4)}"
+        self.add("point", who, self.rng.randrange(0, 1000), detail, at_ms)
 
     def freeze(self):
         self.add("freeze", self.any(), self.rng.randrange(300, 1500))
@@ -266,5 +319,8 @@ def schedule_of(seed):
     _add_service_faults(faults, rng)
     _add_server_faults(faults, rng)
     payments = _payments(rng, seed, world["span_ms"])
+    faults.rng = rng = random.Random(f"money of {seed}")
+    faults.point_of_money()
+    payments = tuple(sorted((*payments, *_money_payments(rng, seed, world["span_ms"])), key=lambda p: p.at_ms))
     rows = tuple(sorted(faults.rows, key=lambda f: f.at_ms))
     return Schedule(seed=seed, cluster=cluster, payments=payments, faults=rows, **world)

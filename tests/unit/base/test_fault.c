@@ -19,7 +19,7 @@ extern char **environ;
 
 static const struct {
     const char *wanted; /* NULL: the variable is not set. */
-    int dies_at;        /* Of three times "a", 0: lives. */
+    int dies_at;        /* Of three times "a", with y, x and y; 0: lives. */
 } rows[] = {
     {NULL, 0},
     {"PAYFACT_FAULT=a", 1},
@@ -33,6 +33,13 @@ static const struct {
     {"PAYFACT_FAULT=a:x", 0},
     {"PAYFACT_FAULT=a:-1", 0},
     {"PAYFACT_FAULT=a;2", 0},
+    {"PAYFACT_FAULT=a/x", 2},
+    {"PAYFACT_FAULT=a/y:1", 1},
+    {"PAYFACT_FAULT=a/y:2", 3},
+    {"PAYFACT_FAULT=a/x:2", 0},
+    {"PAYFACT_FAULT=a/z", 0},
+    {"PAYFACT_FAULT=a/xx", 0},
+    {"PAYFACT_FAULT=other/x", 0},
 };
 
 /* In a child: how many of three points it passed comes back as its exit code, or it is killed. */
@@ -51,7 +58,7 @@ static int times_passed(const char *wanted, int *ret_status)
         environ = env;
         for (int i = 0; i < 3; i++) {
             PAY_FAULT("other");
-            PAY_FAULT("a");
+            PAY_FAULT_OF("a", i == 1 ? "x" : "y");
             (void)!write(ends[1], "x", 1);
         }
         _exit(0);
