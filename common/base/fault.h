@@ -4,8 +4,9 @@
  * @brief Named kill points for the crash tests; compiled out unless PAY_FAULTS.
  *
  * PAYFACT_FAULT=name[/of][:nth] in the environment ends the process with SIGKILL when the point of
- * that name is reached for the nth time (default 1), as a crash or a lost machine would. A point that
- * says what it is passed with is counted for that alone where the environment names it. Threads: any.
+ * that name is reached for the nth time (default 1), as a crash or a lost machine would. A point
+ * that says what it is passed with is counted for that alone where the environment names it.
+ * Threads: any.
  *
  *     PAY_FAULT("before_commit");
  *     PAY_FAULT_OF("after_gate_before_send", pay_job_kind_name(job->kind));
