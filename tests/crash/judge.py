@@ -10,7 +10,8 @@ import judge_money
 from load import ENDS, ROUTES
 from payfact_stack import ACCOUNT_B
 
-MONEY_CASES_OF = {"page_race"}  # a cancel and a payment at the same moment may need a person
+# A cancel and a payment at the same moment may need a person, and an authorization that is told again after its void does.
+CASES_OF = {"page_race": None, "void": {"LATE_AUTHORIZATION"}, "capture_or_void": {"LATE_AUTHORIZATION"}}  # None: any
 UNFINISHED = ("CREATED", "SUBMITTED", "PROCESSING", "UNKNOWN")
 
 
@@ -129,7 +130,8 @@ def unknown_blocks(stack, load):
 def cases(stack, load):
     kinds = {p.payment_id: p.kind for p in load.payments}
     for row in stack.sql("SELECT payment_id, kind FROM manual_case"):
-        if kinds.get(row["payment_id"]) not in MONEY_CASES_OF:
+        allowed = CASES_OF.get(kinds.get(row["payment_id"]), ())
+        if allowed is not None and row["kind"] not in allowed:
             yield f"{row['payment_id']} ({kinds.get(row['payment_id'])}): a case {row['kind']}"
 
 
