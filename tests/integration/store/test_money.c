@@ -414,7 +414,7 @@ static const struct forbidden {
     {CAPTURE(P "R02", "k", "10", "'CREATED', 1, 'MERCHANT'"), CHECK_STATE},
     {CAPTURE(Q "C01", "k", "10", "'CREATED', 1, 'MERCHANT'"), CHECK_STATE},
     {"UPDATE payfact.refund_order SET version = 0", CHECK_STATE},
-    {"UPDATE payfact.refund_order SET attempt_id = '" Q "A01'", CHECK_STATE},
+    {"UPDATE payfact.refund_order SET attempt_id = '" Q "A01'", RIGHT_STATE},
     {"DELETE FROM payfact.refund_order", RIGHT_STATE},
     {"DELETE FROM payfact.capture_order", RIGHT_STATE},
     {"UPDATE payfact.refund_day SET amount_minor = -1", CHECK_STATE},
@@ -470,7 +470,7 @@ static const struct forbidden {
     {"DELETE FROM payfact.manual_case", RIGHT_STATE},
     {"UPDATE payfact.payment_order SET paid_attempt_no = 100", CHECK_STATE},
     {"UPDATE payfact.payment_order SET refund_count = 100", CHECK_STATE},
-    {"UPDATE payfact.payment_order SET amount_minor = 0", CHECK_STATE},
+    {"UPDATE payfact.payment_order SET amount_minor = 1", RIGHT_STATE},
     {"INSERT INTO payfact.psp_request (job_id, payment_id, action_id, kind, digest, not_after)"
      " VALUES ('" P "A01.REFUND', '" P "', '" P "A01', 'REFUND', sha256('x'), now())",
      CHECK_STATE}, /* a refund's gate is of a refund */
