@@ -57,7 +57,7 @@ static void start(void)
     put("whsec-a", "whsec_0000000000000000");
     (void)snprintf(public_path, sizeof public_path, "%s", in_folder("shop.pub"));
     FUZZ_CHECK(pay_ed25519_generate_files(in_folder("shop.key"), public_path, NULL) == PAY_OK);
-    (void)snprintf(file, sizeof file, "%s", in_folder("accounts.json"));
+    (void)snprintf(file, sizeof file, "%.90s", in_folder("accounts.json"));
     problems = pay_buf_make(PAY_ACCOUNTS_PROBLEM_BYTES_MAX);
 }
 

@@ -968,6 +968,7 @@ static void a_batch_is_given_up_only_while_draining(void **state)
     assert_int_equal(pay_worker_outcome(PAY_REJECT, true, &world->err), PAY_REJECT);
 }
 
+#if PAY_FAULTS
 /* kill -9 at a named point, in a process of its own; then the same record again. */
 static void crash_at(struct world *world, const char *point)
 {
@@ -983,6 +984,7 @@ static void crash_at(struct world *world, const char *point)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
+#endif
 
 static void a_crash_before_commit_leaves_nothing(void **state)
 {

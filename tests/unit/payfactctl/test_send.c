@@ -43,8 +43,8 @@ static int make(void **state)
     if (mkdtemp(f->dir) == NULL) {
         return -1;
     }
-    (void)snprintf(f->private_path, sizeof f->private_path, "%s/k.pem", f->dir);
-    (void)snprintf(f->public_path, sizeof f->public_path, "%s/k.pub.pem", f->dir);
+    (void)snprintf(f->private_path, sizeof f->private_path, "%.60s/k.pem", f->dir);
+    (void)snprintf(f->public_path, sizeof f->public_path, "%.60s/k.pub.pem", f->dir);
     f->options = (struct pay_send_options){
         .caller = "shop",
         .key_id = "shop-a",
