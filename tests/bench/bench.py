@@ -10,6 +10,7 @@ import time
 import figures
 import machine
 from ground import POSTGRES_BIN
+from payfact_stack import build_dir
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SECTIONS = ("processor", "publisher", "ingest", "e2e")
@@ -35,7 +36,7 @@ def run(section, asked, versions):
 
 def main():
     asked = arguments()
-    versions = machine.versions(ROOT, POSTGRES_BIN)
+    versions = machine.versions(ROOT, POSTGRES_BIN, build_dir())
     for name, value in versions.items():
         print(f"{name}: {value}")
     sections = SECTIONS if asked.section == "all" else (asked.section,)

@@ -10,11 +10,12 @@ import machine
 
 
 class Figure:
-    """One line of the table. `value` is compared with `limit` where there is a goal: "at least" or "at most"."""
+    """One line of the table. The median is compared with `limit` where there is a goal: "at least" or "at most". `baseline`:
+    what ran in the same round, or the figure that it is a share of."""
 
-    def __init__(self, number, what, unit, goal="", limit=None, at_least=True, note="", digits=None):
+    def __init__(self, number, what, unit, goal="", limit=None, at_least=True, baseline="", digits=None):
         self.number, self.what, self.unit, self.goal, self.limit = number, what, unit, goal, limit
-        self.at_least, self.note, self.digits, self.values = at_least, note, digits, []
+        self.at_least, self.baseline, self.digits, self.values = at_least, baseline, digits, []
 
     def add(self, value):
         self.values.append(float(value))
@@ -44,14 +45,14 @@ class Figure:
         return f"{self.text(min(self.values))} – {self.text(max(self.values))}"
 
     def row(self):
-        cells = (self.number, self.what, self.middle(), self.spread(), self.goal, self.verdict(), self.note)
+        cells = (self.number, self.what, self.goal, self.baseline, self.middle(), self.spread(), self.verdict())
         return "| " + " | ".join(cells) + " |"
 
 
 class Report:
     """The figures of one section, and the machine they were taken on."""
 
-    HEAD = ("| | what | median | spread | goal | | |\n"
+    HEAD = ("| id | what | goal | baseline, in the same round | median | spread | |\n"
             "| --- | --- | --- | --- | --- | --- | --- |")  # fmt: skip
 
     def __init__(self, section, rounds, scale):
@@ -81,7 +82,9 @@ class Report:
     def save(self, directory, versions):
         directory = pathlib.Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
-        document = {"section": self.section, "versions": versions, "load": self.load_line(), "lines": self.lines(),
+        scale = "" if self.scale == 1 else f" --scale {self.scale:g}"
+        command = f"scripts/bench {self.section} --rounds {self.rounds}{scale}"
+        document = {"section": self.section, "command": command, "versions": versions, "load": self.load_line(), "lines": self.lines(),
                     "figures": {f.what: f.values for f in self.figures}}  # fmt: skip
         (directory / f"{self.section}.json").write_text(json.dumps(document, indent=1) + "\n")
 
@@ -94,7 +97,7 @@ def write_document(path, directory, sections):
         saved = json.loads((pathlib.Path(directory) / f"{section}.json").read_text())
         versions = ", ".join(f"{name} {value}" for name, value in saved["versions"].items())
         table = "\n".join(saved["lines"])
-        filled = f"{begin}\n`scripts/bench {section}`: {saved['load']}.\n\n{table}\n\n{versions}.\n{end}"
+        filled = f"{begin}\n`{saved['command']}`: {saved['load']}.\n\n{table}\n\n{versions}.\n{end}"
         before, rest = text.split(begin)
         text = before + filled + rest.split(end)[1]
     pathlib.Path(path).write_text(text)

@@ -154,7 +154,8 @@ class Ground(contextlib.ExitStack):
         )
 
     def wal(self):
-        return int(self.sql("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::int8 AS n")[0]["n"])
+        """What is on disk: pg_walinspect refuses a position that is only written (it is flushed in a moment, or by a commit)."""
+        return int(self.sql("SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::int8 AS n")[0]["n"])
 
     def backends_cpu_s(self, name):
         rows = self.sql("SELECT pid FROM pg_stat_activity WHERE application_name = %s", name)

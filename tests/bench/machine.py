@@ -52,7 +52,16 @@ def _package(name):
     return _first_line("dpkg-query", "-W", "-f=${Version}", name)
 
 
-def versions(root, postgres_bin):
+def build(directory):
+    """What kind of build was measured; only a release counts: no sanitizer, no fault points."""
+    cache = dict(re.findall(r"^(\w+):\w+=(.*)$", (pathlib.Path(directory) / "CMakeCache.txt").read_text(), re.M))
+    kind, flags = cache["CMAKE_BUILD_TYPE"], cache.get(f"CMAKE_C_FLAGS_{cache['CMAKE_BUILD_TYPE'].upper()}", "")
+    if kind not in ("Release", "RelWithDebInfo") or cache.get("PAY_SANITIZE") or cache.get("PAY_FAULTS") == "ON":
+        raise SystemExit(f"{directory} is a {kind} build, with a sanitizer or fault points: only a release is measured")
+    return f"{kind} ({' '.join(flag for flag in flags.split() if flag.startswith('-O'))})"
+
+
+def versions(root, postgres_bin, build_directory):
     model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
     memory = re.search(r"MemTotal:\s+(\d+)", pathlib.Path("/proc/meminfo").read_text())
     pom = (root / "tests" / "support" / "stack" / "kafka-pom.xml").read_text()
@@ -61,6 +70,7 @@ def versions(root, postgres_bin):
         "kernel": platform.release(),
         "distribution": _first_line("sh", "-c", ". /etc/os-release; echo $PRETTY_NAME"),
         "commit": _first_line("git", "-C", str(root), "describe", "--always", "--dirty"),
+        "build": build(build_directory),
         "compiler": _first_line("cc", "--version"),
         "PostgreSQL": _first_line(str(postgres_bin / "postgres"), "--version").split()[2],
         "Apache Kafka": re.search(r"<kafka.version>(.*?)<", pom)[1],
