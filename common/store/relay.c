@@ -13,7 +13,7 @@
 static const struct pay_pg_stmt plan_stmt = {
     "relay_plan",
     "SELECT set_config('enable_bitmapscan', 'off', false), set_config('enable_sort', 'off', false),"
-    " set_config('enable_seqscan', 'off', false),"
+    " set_config('enable_seqscan', 'off', false), set_config('enable_mergejoin', 'off', false),"
     " set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false)",
     false};
 
@@ -64,30 +64,49 @@ static const struct pay_pg_stmt release_stmt = {
 /* A key with a dead row, or with a refused row that has to wait, is left out whole: what stands
  * behind it must not overtake it. Held is what was held when the pass over the outbox began: a row
  * whose time comes in the middle of a pass was passed already, and only the next pass may take it,
- * with all that stands behind it. */
+ * with all that stands behind it. Mostly no row was ever refused: that is asked once. */
 static const struct pay_pg_stmt read_stmt = {
     "relay_read",
-    "SELECT o.shard, o.id, o.topic, o.key, o.payload, o.headers, o.attempts, o.created_at"
+    "SELECT o.shard, o.id, o.topic, o.key, o.payload, o.headers, o.attempts, o.created_at, o.tid"
     " FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS r(shard, after_id, upto_id)"
-    " CROSS JOIN LATERAL (SELECT p.* FROM payment_outbox p"
+    " CROSS JOIN LATERAL (SELECT p.*, p.ctid AS tid FROM payment_outbox p"
     "  WHERE p.shard = r.shard::int2 AND p.id > r.after_id AND p.id <= r.upto_id"
     "  AND p.dead_at IS NULL AND p.id NOT IN (SELECT unnest($4::int8[]))"
-    "  AND NOT EXISTS (SELECT FROM payment_outbox h WHERE h.shard = p.shard AND h.key = p.key"
-    "   AND h.id <= p.id AND (h.dead_at IS NOT NULL OR h.available_at > $6::timestamptz)"
-    "   AND h.attempts > 0)"
+    "  AND ((SELECT NOT EXISTS (SELECT FROM payment_outbox WHERE attempts > 0))"
+    "   OR NOT EXISTS (SELECT FROM payment_outbox h WHERE h.shard = p.shard AND h.key = p.key"
+    "    AND h.id <= p.id AND (h.dead_at IS NOT NULL OR h.available_at > $6::timestamptz)"
+    "    AND h.attempts > 0))"
     "  ORDER BY p.id LIMIT $5::int8) AS o",
     true};
 
 static const struct pay_pg_stmt last_id_stmt = {
     "relay_last_id", "SELECT last_value, clock_timestamp() FROM payment_outbox_id_seq", true};
 
+#define DELETE_LEASES                                                            \
+    "WITH lease AS MATERIALIZED (SELECT l.shard, l.fence FROM publisher_lease l" \
+    "  JOIN unnest($2::int8[], $3::int8[]) AS mine(shard, fence)"                \
+    "   ON l.shard = mine.shard::int2 AND l.fence = mine.fence"                  \
+    "  WHERE l.owner = $1 FOR SHARE OF l),"
+
+/* Straight to where the rows stood, which costs half as much as finding each by its key. What
+ * stands there now is deleted only if it is one of them; ids are of the whole table. IS TRUE keeps
+ * it a hashed test. */
 static const struct pay_pg_stmt delete_stmt = {
     "relay_delete",
-    "WITH lease AS (SELECT 1 FROM publisher_lease"
-    "  WHERE shard = $2::int8 AND fence = $3 AND owner = $1 FOR SHARE),"
-    " gone AS (DELETE FROM payment_outbox WHERE shard = $2::int2 AND id = ANY ($4::int8[])"
-    "  AND EXISTS (SELECT FROM lease))"
-    " SELECT EXISTS (SELECT FROM lease)",
+    DELETE_LEASES " gone AS (DELETE FROM payment_outbox p WHERE p.ctid = ANY ($5::tid[])"
+                  "  AND (p.id IN (SELECT unnest($4::int8[]))) IS TRUE"
+                  "  AND (p.shard IN (SELECT shard FROM lease)) IS TRUE RETURNING 1)"
+                  " SELECT shard::int8, fence, (SELECT count(*) FROM gone) FROM lease",
+    false};
+
+/* What has moved meanwhile (a table that was rewritten), or is gone already. */
+static const struct pay_pg_stmt delete_moved_stmt = {
+    "relay_delete_moved",
+    DELETE_LEASES
+    " gone AS (DELETE FROM payment_outbox p USING unnest($4::int8[], $5::int8[]) AS d(shard, id)"
+    "  WHERE p.shard = d.shard::int2 AND p.id = d.id"
+    "   AND d.shard::int2 IN (SELECT shard FROM lease))"
+    " SELECT shard::int8, fence FROM lease",
     false};
 
 static const struct pay_pg_stmt refuse_stmt = {
@@ -105,7 +124,7 @@ static const struct pay_pg_stmt refuse_stmt = {
 
 static const struct pay_pg_stmt backlog_stmt = {
     "relay_backlog",
-    "SELECT (SELECT count(*) FROM (SELECT FROM payment_outbox LIMIT 100000) AS counted),"
+    "SELECT (SELECT count(*) FROM (SELECT FROM payment_outbox LIMIT 10000) AS counted),"
     " (SELECT count(*) FROM payment_outbox WHERE dead_at IS NOT NULL),"
     " coalesce((extract(epoch FROM clock_timestamp() - (SELECT min(first.created_at)"
     "  FROM generate_series(0, $1::int8 - 1) AS s(shard) CROSS JOIN LATERAL"
@@ -148,6 +167,21 @@ static void add_lease(const struct pay_relay *relay, struct pay_relay_lease leas
     pay_pg_add_int8(params, lease.fence);
 }
 
+static void add_leases(struct pay_pg_params *params, const struct pay_relay_lease *leases,
+                       size_t count)
+{
+    pay_pg_array_begin(params, PAY_PG_INT8);
+    for (size_t i = 0; i < count; i++) {
+        pay_pg_add_int8(params, leases[i].shard);
+    }
+    pay_pg_array_end(params);
+    pay_pg_array_begin(params, PAY_PG_INT8);
+    for (size_t i = 0; i < count; i++) {
+        pay_pg_add_int8(params, leases[i].fence);
+    }
+    pay_pg_array_end(params);
+}
+
 static size_t read_leases(const struct pay_pg_result *rows, struct pay_relay_lease *leases)
 {
     const size_t count = pay_pg_rows(rows);
@@ -185,16 +219,7 @@ enum pay_status pay_relay_renew(struct pay_relay *relay, struct pay_relay_lease 
     struct pay_pg_params *params = fresh(relay);
     pay_pg_add_text_c(params, relay->owner);
     pay_pg_add_int8(params, relay->ttl_ms);
-    pay_pg_array_begin(params, PAY_PG_INT8);
-    for (size_t i = 0; i < *count; i++) {
-        pay_pg_add_int8(params, leases[i].shard);
-    }
-    pay_pg_array_end(params);
-    pay_pg_array_begin(params, PAY_PG_INT8);
-    for (size_t i = 0; i < *count; i++) {
-        pay_pg_add_int8(params, leases[i].fence);
-    }
-    pay_pg_array_end(params);
+    add_leases(params, leases, *count);
     struct pay_pg_result *rows = NULL;
     const enum pay_status status = pay_pg_exec(relay->pg, &renew_stmt, params, &rows, err);
     if (status == PAY_OK) {
@@ -276,20 +301,56 @@ enum pay_status pay_relay_last_id(struct pay_relay *relay, int64_t *ret_id, int6
     return status;
 }
 
-enum pay_status pay_relay_delete(struct pay_relay *relay, struct pay_relay_lease lease,
-                                 const int64_t *ids, size_t count, bool *ret_ours,
-                                 struct pay_err *err)
+static struct pay_pg_params *delete_params(struct pay_relay *relay,
+                                           const struct pay_relay_delivered *delivered)
 {
     struct pay_pg_params *params = fresh(relay);
-    add_lease(relay, lease);
-    pay_pg_add_int8_array(params, ids, NULL, count);
-    struct pay_pg_result *row = NULL;
-    const enum pay_status status = pay_pg_exec(relay->pg, &delete_stmt, params, &row, err);
+    pay_pg_add_text_c(params, relay->owner);
+    add_leases(params, delivered->leases, delivered->lease_count);
+    return params;
+}
+
+static enum pay_status delete_moved(struct pay_relay *relay,
+                                    const struct pay_relay_delivered *delivered,
+                                    struct pay_relay_lease *ret_leases, size_t *ret_count,
+                                    struct pay_err *err)
+{
+    struct pay_pg_params *params = delete_params(relay, delivered);
+    pay_pg_add_int8_array(params, delivered->shards, NULL, delivered->count);
+    pay_pg_add_int8_array(params, delivered->ids, NULL, delivered->count);
+    struct pay_pg_result *rows = NULL;
+    const enum pay_status status = pay_pg_exec(relay->pg, &delete_moved_stmt, params, &rows, err);
     if (status == PAY_OK) {
-        *ret_ours = pay_pg_bool(row, 0, 0);
+        *ret_count = read_leases(rows, ret_leases);
     }
-    pay_pg_result_free(row);
+    pay_pg_result_free(rows);
     return status;
+}
+
+enum pay_status pay_relay_delete(struct pay_relay *relay,
+                                 const struct pay_relay_delivered *delivered,
+                                 struct pay_relay_lease *ret_leases, size_t *ret_count,
+                                 struct pay_err *err)
+{
+    struct pay_pg_params *params = delete_params(relay, delivered);
+    pay_pg_add_int8_array(params, delivered->ids, NULL, delivered->count);
+    pay_pg_array_begin(params, PAY_PG_TID);
+    for (size_t i = 0; i < delivered->count; i++) {
+        pay_pg_add_tid(params, delivered->tids[i]);
+    }
+    pay_pg_array_end(params);
+    struct pay_pg_result *rows = NULL;
+    enum pay_status status = pay_pg_exec(relay->pg, &delete_stmt, params, &rows, err);
+    size_t gone = delivered->count;
+    if (status == PAY_OK) {
+        PAY_ASSERT(pay_pg_rows(rows) <= delivered->lease_count);
+        *ret_count = read_leases(rows, ret_leases);
+        gone = *ret_count > 0 ? (size_t)pay_pg_int(rows, 0, 2) : gone; /* Of no lease: nothing. */
+    }
+    pay_pg_result_free(rows);
+    return status == PAY_OK && gone < delivered->count
+               ? delete_moved(relay, delivered, ret_leases, ret_count, err)
+               : status;
 }
 
 enum pay_status pay_relay_refuse(struct pay_relay *relay, const struct pay_relay_refusal *refusal,

@@ -77,6 +77,7 @@ enum pay_relay_column {
     PAY_RELAY_HEADERS,
     PAY_RELAY_ATTEMPTS,
     PAY_RELAY_CREATED_AT,
+    PAY_RELAY_TID,
     PAY_RELAY_COLUMN_COUNT
 };
 
@@ -111,10 +112,22 @@ PAY_MUST_CHECK enum pay_status pay_relay_read(struct pay_relay *relay,
  * the database's clock. */
 PAY_MUST_CHECK enum pay_status pay_relay_last_id(struct pay_relay *relay, int64_t *ret_id,
                                                  int64_t *ret_now_us, struct pay_err *err);
-/** @param ret_ours false: the fence is not ours any more, nothing was deleted. */
+/** Rows that were acknowledged, of one shard or several. */
+struct pay_relay_delivered {
+    const struct pay_relay_lease *leases; /**< Of every shard that a row is of. */
+    size_t lease_count;
+    const int64_t *shards, *ids; /**< Row by row. */
+    const uint64_t *tids;        /**< Where each row stood when it was read. */
+    size_t count;
+};
+/**
+ * @brief Delete them, in one transaction.
+ * @param ret_leases room for all leases: those that are ours. Of the others nothing was deleted.
+ */
 PAY_MUST_CHECK enum pay_status pay_relay_delete(struct pay_relay *relay,
-                                                struct pay_relay_lease lease, const int64_t *ids,
-                                                size_t count, bool *ret_ours, struct pay_err *err);
+                                                const struct pay_relay_delivered *delivered,
+                                                struct pay_relay_lease *ret_leases,
+                                                size_t *ret_count, struct pay_err *err);
 
 /** A row that the broker refused for good. */
 struct pay_relay_refusal {
@@ -131,7 +144,7 @@ PAY_MUST_CHECK enum pay_status pay_relay_refuse(struct pay_relay *relay,
 
 /** Figures for the metrics. */
 struct pay_relay_backlog {
-    int64_t rows; /**< Undelivered, an estimate up to 100000. */
+    int64_t rows; /**< Undelivered, counted up to 10000. */
     int64_t dead;
     int64_t oldest_age_us; /**< 0: none. */
 };

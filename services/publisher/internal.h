@@ -50,9 +50,14 @@ struct pay_publisher {
     struct pay_shard *shards; /**< shard_count entries. */
     int shard_count;
     int members;
-    bool has_leased; /**< Once: leases under our name are our own from here on. */
-    int next_shard;  /**< Where the next read begins, so that no shard is read last for ever. */
+    int held_count;   /**< Shards that are held. */
+    bool has_leased;  /**< Once: leases under our name are our own from here on. */
+    size_t row_bytes; /**< Of the rows that were read last, on average. */
     size_t in_flight;
+    size_t delivered; /**< Acknowledged and not deleted; perhaps of shards that are gone. */
+    int64_t delivered_since_us;
+    size_t refused; /**< To be written back; perhaps of shards that are gone. */
+    struct pay_metric_series *delivered_events, *delivered_jobs;
     int64_t database_due_us, lease_due_us, sweep_due_us, stats_due_us; /**< Monotonic. */
     int64_t rows_at_us;    /**< When rows were read last; monotonic. */
     int64_t pass_began_us; /**< The database's clock. */
@@ -74,8 +79,13 @@ PAY_MUST_CHECK enum pay_status pay_publisher_leave(struct pay_publisher *pub, st
 void pay_publisher_drop_shard(struct pay_publisher *pub, struct pay_shard *shard);
 /** @brief Read new rows (and, when due, what the cursor passed) into the windows. */
 PAY_MUST_CHECK enum pay_status pay_publisher_read(struct pay_publisher *pub, struct pay_err *err);
-/** @brief Delete what was acknowledged, write refusals back. */
-PAY_MUST_CHECK enum pay_status pay_publisher_settle(struct pay_publisher *pub, struct pay_err *err);
+/** @return a shard is to be given back. */
+bool pay_publisher_is_yielding(const struct pay_publisher *pub);
+/** @brief Delete what was acknowledged, if it is enough (or @p now), and write refusals back. */
+PAY_MUST_CHECK enum pay_status pay_publisher_settle(struct pay_publisher *pub, bool now,
+                                                    struct pay_err *err);
+/** @return the part of @p whole that one of the shards we hold may take. */
+size_t pay_publisher_part(const struct pay_publisher *pub, size_t whole);
 /** @brief Hand to the producer what may go. @return records produced. */
 size_t pay_publisher_produce(struct pay_publisher *pub);
 /** @brief Prepare the registry, if one is configured; it is not asked yet. */

@@ -10,6 +10,7 @@ void pay_publisher_drop_shard(struct pay_publisher *pub, struct pay_shard *shard
 {
     pub->in_flight -= shard->window.in_flight;
     pay_window_clear(&shard->window);
+    pub->held_count -= shard->held ? 1 : 0;
     shard->held = shard->yielding = shard->sweeping = false;
 }
 
@@ -66,6 +67,7 @@ static enum pay_status take(struct pay_publisher *pub, size_t want, int64_t unti
     const enum pay_status status = pay_relay_take(&pub->relay, &wish, taken, &count, err);
     for (size_t i = 0; status == PAY_OK && i < count; i++) {
         struct pay_shard *shard = &pub->shards[taken[i].shard];
+        pub->held_count += shard->held ? 0 : 1;
         shard->held = true;
         shard->lease = taken[i];
         shard->until_us = until_us;
@@ -87,6 +89,15 @@ static void mark_surplus(struct pay_publisher *pub, size_t surplus)
         shard->yielding = shard->held && surplus > 0;
         surplus -= shard->yielding ? 1 : 0;
     }
+}
+
+bool pay_publisher_is_yielding(const struct pay_publisher *pub)
+{
+    bool is_yielding = false;
+    for (int i = 0; i < pub->shard_count && !is_yielding; i++) {
+        is_yielding = pub->shards[i].held && pub->shards[i].yielding;
+    }
+    return is_yielding;
 }
 
 enum pay_status pay_publisher_yield(struct pay_publisher *pub, struct pay_err *err)

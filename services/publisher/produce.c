@@ -11,10 +11,17 @@ static struct pay_shard *shard_of(struct pay_publisher *pub, const struct pay_ou
     return &pub->shards[row->shard];
 }
 
-static void count_delivered(struct pay_publisher *pub, const struct pay_outbox_row *row)
+static void note_delivered(struct pay_publisher *pub, const struct pay_outbox_row *row)
 {
-    pay_metric_add(pub->metrics[PAY_PM_DELIVERED],
-                   (const char *const[]){row->is_job ? "psp-jobs" : "events"}, 1);
+    if (pub->delivered++ == 0) {
+        pub->delivered_since_us = pay_clock_mono_us();
+    }
+    struct pay_metric_series **series = row->is_job ? &pub->delivered_jobs : &pub->delivered_events;
+    if (*series == NULL) { /* Shown from the first one on. */
+        *series = pay_metric_with(pub->metrics[PAY_PM_DELIVERED],
+                                  (const char *const[]){row->is_job ? "psp-jobs" : "events"});
+    }
+    pay_series_add(*series, 1);
     pay_metric_observe(pub->metrics[PAY_PM_RELAY_SECONDS], NULL,
                        pay_clock_wall_us() - row->created_at_us);
 }
@@ -35,14 +42,16 @@ void pay_publisher_report(void *ctx, const struct pay_kafka_report *report)
     switch (report->status) {
     case PAY_OK:
         row->state = PAY_ROW_DELIVERED;
-        count_delivered(pub, row);
+        note_delivered(pub, row);
         break;
     case PAY_REJECT:
         row->state = PAY_ROW_REFUSED;
         row->reason = report->reason;
+        pub->refused++;
         break;
     default: /* Not sure, or sure that it was not taken: again. Consumers know the event id. */
         row->state = PAY_ROW_WAITING;
+        shard_of(pub, row)->window.waiting++;
         pay_metric_add(pub->metrics[PAY_PM_ERRORS], (const char *const[]){"kafka"}, 1);
         break;
     }
@@ -71,6 +80,7 @@ static enum pay_status produce_row(struct pay_publisher *pub, struct pay_outbox_
         .value = value,
         .headers = &headers,
         .tag = row,
+        .value_stays = value.ptr == row->payload.ptr, /* The row lives until its report. */
     };
     return pay_kafka_produce(pub->producer, &record, err);
 }
@@ -90,16 +100,28 @@ static bool produce_one(struct pay_publisher *pub, struct pay_shard *shard,
     }
     if (status == PAY_OK) {
         row->state = PAY_ROW_IN_FLIGHT;
+        shard->window.waiting--;
         shard->window.in_flight++;
         pub->in_flight++;
         return true;
     }
     if (status == PAY_REJECT) {
         row->state = PAY_ROW_REFUSED;
+        shard->window.waiting--;
         row->reason = err.code == 0 ? "INVALID" : pay_kafka_error_name(err.code);
+        pub->refused++;
         return true;
     }
     return false;
+}
+
+/* Each shard has its part, so that one whose leader is away does not hold up the others. */
+static size_t free_slots(const struct pay_publisher *pub, const struct pay_shard *shard)
+{
+    const size_t part = pay_publisher_part(pub, (size_t)pub->cfg->in_flight_max);
+    const size_t slots = part > 0 ? part : 1;
+    const size_t in_flight = shard->window.in_flight;
+    return in_flight < slots ? slots - in_flight : 0;
 }
 
 size_t pay_publisher_produce(struct pay_publisher *pub)
@@ -109,15 +131,13 @@ size_t pay_publisher_produce(struct pay_publisher *pub)
     bool room = true;
     for (int i = 0; i < pub->shard_count && room; i++) {
         struct pay_shard *shard = &pub->shards[i];
-        if (!shard->held || shard->yielding || shard->window.count == shard->window.in_flight) {
+        if (!shard->held || shard->yielding || shard->window.waiting == 0) {
             continue;
         }
         if (pay_clock_mono_us() >= shard->until_us) {
             continue; /* The lease may be another's by now. */
         }
-        const size_t free_slots = (size_t)pub->cfg->in_flight_max - pub->in_flight;
-        const size_t cap = free_slots < PAY_WINDOW_ROWS_MAX ? free_slots : PAY_WINDOW_ROWS_MAX;
-        const size_t count = pay_window_ready(&shard->window, ready, cap);
+        const size_t count = pay_window_ready(&shard->window, ready, free_slots(pub, shard));
         for (size_t j = 0; j < count && room; j++) {
             room = produce_one(pub, shard, ready[j]);
             produced += room ? 1 : 0;

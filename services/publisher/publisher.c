@@ -132,7 +132,8 @@ static enum pay_status stats(struct pay_publisher *pub, struct pay_err *err)
 static enum pay_status database_turn(struct pay_publisher *pub, struct pay_err *err)
 {
     const int64_t now_us = pay_clock_mono_us();
-    enum pay_status status = pay_publisher_settle(pub, err);
+    /* Whoever takes a shard over shall not find what was delivered. */
+    enum pay_status status = pay_publisher_settle(pub, pay_publisher_is_yielding(pub), err);
     if (status == PAY_OK && now_us >= pub->lease_due_us) {
         status = pay_publisher_lease(pub, err);
         pub->lease_due_us = now_us + pub->cfg->lease_ms * 1000 / 3;
@@ -217,7 +218,8 @@ static void drain(struct pay_publisher *pub)
     if (!pay_pg_usable(pub->pg) || pub->shards == NULL) {
         return;
     }
-    if (pay_publisher_settle(pub, &err) != PAY_OK || pay_publisher_leave(pub, &err) != PAY_OK) {
+    if (pay_publisher_settle(pub, true, &err) != PAY_OK ||
+        pay_publisher_leave(pub, &err) != PAY_OK) {
         pay_log(PAY_LOG_WARN, "drain_incomplete", PAY_F_ERR(&err));
     }
 }

@@ -2,14 +2,16 @@
 #include "services/publisher/internal.h"
 
 #include "common/base/clock.h"
-#include "common/base/fault.h"
-#include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/service/backoff.h"
 
 #include "common/base/banned.h"
 
-#define ROWS_IN_HAND_MAX ((size_t)65536) /* Over all shards; more stay in the table. */
+/* Over all shards; more stay in the table. Each has its part of it, so that one whose leader is
+ * away leaves room for the others, and at least a few rows. */
+#define ROWS_IN_HAND ((size_t)6144)
+#define WINDOW_ROWS_MIN ((size_t)16)
+#define BYTES_IN_HAND ((size_t)8 * 1024 * 1024)
+#define ROW_BYTES ((size_t)1024) /* Before any was seen. */
 /* An id that was drawn and has not been seen for so long was rolled back: the sweep would find it.
  */
 #define UNSETTLED_US_MAX INT64_C(2000000)
@@ -20,35 +22,86 @@ static struct pay_str copy_free_text(struct pay_pg_array *array)
     return text.ptr == NULL ? PAY_STR("") : text;
 }
 
-static void read_headers(const struct pay_pg_result *rows, size_t at, struct pay_outbox_row *row)
+/* @return pairs. */
+static size_t read_headers(const struct pay_pg_result *rows, size_t at,
+                           struct pay_str headers[2 * PAY_ROW_HEADERS_MAX])
 {
     struct pay_pg_array array = pay_pg_array_of(rows, at, PAY_RELAY_HEADERS);
-    while (array.count >= 2 && row->header_count < PAY_ROW_HEADERS_MAX) {
-        row->headers[2 * row->header_count] = copy_free_text(&array);
-        row->headers[2 * row->header_count + 1] = copy_free_text(&array);
-        row->header_count++;
+    size_t count = 0;
+    while (array.count >= 2 && count < PAY_ROW_HEADERS_MAX) {
+        headers[2 * count] = copy_free_text(&array);
+        headers[2 * count + 1] = copy_free_text(&array);
+        count++;
     }
+    return count;
+}
+
+/* Rows of one shard, on their way from a result into its window. */
+struct taking {
+    struct pay_publisher *pub;
+    struct pay_outbox_row rows[PAY_WINDOW_ADD_MAX];
+    struct pay_str headers[PAY_WINDOW_ADD_MAX][2 * PAY_ROW_HEADERS_MAX];
+    size_t count;
+    size_t bytes, taken; /* Of all. */
+};
+
+static enum pay_status hand_over(struct taking *taking, struct pay_err *err)
+{
+    if (taking->count == 0) {
+        return PAY_OK;
+    }
+    struct pay_window *window = &taking->pub->shards[taking->rows[0].shard].window;
+    const size_t before = window->bytes;
+    const enum pay_status status = pay_window_add(window, taking->rows, taking->count, err);
+    taking->bytes += window->bytes - before;
+    taking->taken += taking->count;
+    taking->count = 0;
+    return status;
+}
+
+static bool has_place(const struct taking *taking, int shard)
+{
+    const struct pay_shard *to = &taking->pub->shards[shard];
+    return to->held && to->window.count + taking->count < PAY_WINDOW_ROWS_MAX;
+}
+
+static void take_row(struct taking *taking, const struct pay_pg_result *rows, size_t at)
+{
+    struct pay_str *headers = taking->headers[taking->count];
+    taking->rows[taking->count++] = (struct pay_outbox_row){
+        .id = pay_pg_int(rows, at, PAY_RELAY_ID),
+        .tid = pay_pg_tid(rows, at, PAY_RELAY_TID),
+        .shard = (int)pay_pg_int(rows, at, PAY_RELAY_SHARD),
+        .is_job = pay_str_eq_c(pay_pg_text(rows, at, PAY_RELAY_TOPIC), "psp-jobs"),
+        .key = pay_pg_text(rows, at, PAY_RELAY_KEY),
+        .payload = pay_pg_bytea(rows, at, PAY_RELAY_PAYLOAD),
+        .attempts = (int)pay_pg_int(rows, at, PAY_RELAY_ATTEMPTS),
+        .created_at_us = pay_pg_timestamptz(rows, at, PAY_RELAY_CREATED_AT),
+        .headers = headers,
+        .header_count = read_headers(rows, at, headers),
+    };
 }
 
 static enum pay_status take_rows(struct pay_publisher *pub, const struct pay_pg_result *rows,
                                  struct pay_err *err)
 {
+    struct taking taking;
     enum pay_status status = PAY_OK;
+    int last = -1;
+    taking.pub = pub;
+    taking.count = taking.bytes = taking.taken = 0;
     for (size_t i = 0; i < pay_pg_rows(rows) && status == PAY_OK; i++) {
-        struct pay_outbox_row row = {.shard = (int)pay_pg_int(rows, i, PAY_RELAY_SHARD)};
-        struct pay_shard *shard = &pub->shards[row.shard];
-        if (!shard->held || shard->window.count == PAY_WINDOW_ROWS_MAX) {
-            continue; /* Found again by the sweep. */
+        const int shard = (int)pay_pg_int(rows, i, PAY_RELAY_SHARD);
+        if (shard != last || taking.count == PAY_WINDOW_ADD_MAX) {
+            status = hand_over(&taking, err);
+            last = shard;
         }
-        row.id = pay_pg_int(rows, i, PAY_RELAY_ID);
-        row.is_job = pay_str_eq_c(pay_pg_text(rows, i, PAY_RELAY_TOPIC), "psp-jobs");
-        row.key = pay_pg_text(rows, i, PAY_RELAY_KEY);
-        row.payload = pay_pg_bytea(rows, i, PAY_RELAY_PAYLOAD);
-        row.attempts = (int)pay_pg_int(rows, i, PAY_RELAY_ATTEMPTS);
-        row.created_at_us = pay_pg_timestamptz(rows, i, PAY_RELAY_CREATED_AT);
-        read_headers(rows, i, &row);
-        status = pay_window_add(&shard->window, &row, err);
+        if (status == PAY_OK && has_place(&taking, shard)) { /* Else found again by the sweep. */
+            take_row(&taking, rows, i);
+        }
     }
+    status = status == PAY_OK ? hand_over(&taking, err) : status;
+    pub->row_bytes = taking.taken > 0 ? taking.bytes / taking.taken : pub->row_bytes;
     return status;
 }
 
@@ -56,9 +109,26 @@ static enum pay_status take_rows(struct pay_publisher *pub, const struct pay_pg_
 struct wanted {
     struct pay_relay_range ranges[PAY_RELAY_SHARDS_MAX];
     size_t range_count;
+    size_t limit;      /* Rows of one shard. */
     int64_t *skip_ids; /* Sweep: what is in hand of those shards. */
     size_t skip_count;
 };
+
+size_t pay_publisher_part(const struct pay_publisher *pub, size_t whole)
+{
+    return whole / (size_t)(pub->held_count > 0 ? pub->held_count : 1);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t window_max(const struct pay_publisher *pub)
+{
+    const size_t part = pay_publisher_part(pub, ROWS_IN_HAND);
+    return part < WINDOW_ROWS_MIN ? WINDOW_ROWS_MIN : smaller(part, PAY_WINDOW_ROWS_MAX);
+}
 
 static size_t rows_in_hand(const struct pay_publisher *pub)
 {
@@ -69,11 +139,32 @@ static size_t rows_in_hand(const struct pay_publisher *pub)
     return count;
 }
 
+/* As large as those that were read last. */
+static size_t row_bytes(const struct pay_publisher *pub)
+{
+    return pub->row_bytes > 0 ? pub->row_bytes : ROW_BYTES;
+}
+
+/* Half a window: what is read next is there before the other half is gone. */
+static size_t read_limit(const struct pay_publisher *pub)
+{
+    const size_t by_bytes = pay_publisher_part(pub, BYTES_IN_HAND) / 2 / row_bytes(pub);
+    const size_t rows = smaller(window_max(pub) / 2, (size_t)pub->cfg->read_rows_max);
+    return by_bytes == 0 ? 1 : smaller(rows, by_bytes);
+}
+
+static bool has_room(const struct pay_publisher *pub, const struct pay_window *window)
+{
+    const size_t limit = read_limit(pub);
+    const size_t bytes = window->bytes + limit * row_bytes(pub);
+    return window->count + limit <= window_max(pub) &&
+           (window->count == 0 || bytes <= pay_publisher_part(pub, BYTES_IN_HAND));
+}
+
 static bool wants_read(const struct pay_publisher *pub, const struct pay_shard *shard, bool sweep)
 {
-    const size_t room = PAY_WINDOW_ROWS_MAX - shard->window.count;
     return shard->held && !shard->yielding && shard->sweeping == sweep &&
-           room >= (size_t)pub->cfg->read_rows_max;
+           has_room(pub, &shard->window);
 }
 
 static void add_range(struct wanted *wanted, const struct pay_shard *shard, bool sweep)
@@ -87,21 +178,14 @@ static void add_range(struct wanted *wanted, const struct pay_shard *shard, bool
     }
 }
 
-/* As many shards as have room, in turn, while all rows in hand stay below their maximum. */
 static void choose(struct pay_publisher *pub, bool sweep, struct wanted *wanted)
 {
-    const size_t limit = (size_t)pub->cfg->read_rows_max;
-    size_t rows = rows_in_hand(pub);
-    int last = pub->next_shard;
-    for (int i = 0; i < pub->shard_count && rows + limit <= ROWS_IN_HAND_MAX; i++) {
-        const int at = (pub->next_shard + i) % pub->shard_count;
-        if (wants_read(pub, &pub->shards[at], sweep)) {
-            add_range(wanted, &pub->shards[at], sweep);
-            rows += limit;
-            last = (at + 1) % pub->shard_count;
+    wanted->limit = read_limit(pub);
+    for (int i = 0; i < pub->shard_count; i++) {
+        if (wants_read(pub, &pub->shards[i], sweep)) {
+            add_range(wanted, &pub->shards[i], sweep);
         }
     }
-    pub->next_shard = last;
 }
 
 /* A shard whose read came back short is swept to its cursor. */
@@ -117,7 +201,7 @@ static void note_swept(struct pay_publisher *pub, const struct wanted *wanted,
     }
     for (size_t i = 0; i < wanted->range_count; i++) {
         const int at = wanted->ranges[i].shard;
-        pub->shards[at].sweeping = counts[at] == (size_t)pub->cfg->read_rows_max;
+        pub->shards[at].sweeping = counts[at] == wanted->limit;
     }
 }
 
@@ -130,7 +214,7 @@ static enum pay_status read_wanted(struct pay_publisher *pub, bool sweep,
         .range_count = wanted->range_count,
         .skip_ids = wanted->skip_ids,
         .skip_count = wanted->skip_count,
-        .limit = (int)pub->cfg->read_rows_max,
+        .limit = (int)wanted->limit,
         .pass_began_us = pub->pass_began_us,
     };
     struct pay_pg_result *rows = NULL;
@@ -147,26 +231,29 @@ static enum pay_status read_wanted(struct pay_publisher *pub, bool sweep,
     return status;
 }
 
+/* @param ret_ranges how many shards were asked: one that has no room is not. */
 static enum pay_status read_shards(struct pay_publisher *pub, bool sweep, size_t *ret_rows,
-                                   struct pay_err *err)
+                                   size_t *ret_ranges, struct pay_err *err)
 {
     struct wanted wanted = {.range_count = 0};
     *ret_rows = 0;
     if (sweep) {
-        wanted.skip_ids = pay_mem_new(ROWS_IN_HAND_MAX, sizeof *wanted.skip_ids);
+        wanted.skip_ids = pay_mem_new(rows_in_hand(pub), sizeof *wanted.skip_ids);
         if (wanted.skip_ids == NULL) {
             return pay_err_set(err, PAY_RETRY, 0, "sweep", "out of memory");
         }
     }
     choose(pub, sweep, &wanted);
+    *ret_ranges = wanted.range_count;
     const enum pay_status status =
         wanted.range_count == 0 ? PAY_OK : read_wanted(pub, sweep, &wanted, ret_rows, err);
     pay_mem_free(wanted.skip_ids);
     return status;
 }
 
-/* The sequence is drawn before the commit, so a number without a row means: look again. */
-static void note_read(struct pay_publisher *pub, int64_t last_id, size_t rows)
+/* The sequence is drawn before the commit, so a number without a row means: look again. So does a
+ * shard that was not asked. */
+static void note_read(struct pay_publisher *pub, int64_t last_id, size_t rows, size_t ranges)
 {
     const int64_t now_us = pay_clock_mono_us();
     int64_t seen = 0;
@@ -178,7 +265,8 @@ static void note_read(struct pay_publisher *pub, int64_t last_id, size_t rows)
         pub->unsettled_id = last_id;
         pub->unsettled_since_us = now_us;
     }
-    if (rows == 0 && (seen >= last_id || now_us - pub->unsettled_since_us > UNSETTLED_US_MAX)) {
+    if (rows == 0 && ranges == (size_t)pub->held_count &&
+        (seen >= last_id || now_us - pub->unsettled_since_us > UNSETTLED_US_MAX)) {
         pub->settled_id = last_id;
     }
 }
@@ -207,12 +295,27 @@ static bool is_sweeping(const struct pay_publisher *pub)
     return sweeping;
 }
 
+static bool any_wants_read(const struct pay_publisher *pub)
+{
+    for (int i = 0; i < pub->shard_count; i++) {
+        const struct pay_shard *shard = &pub->shards[i];
+        if (wants_read(pub, shard, false) || wants_read(pub, shard, true)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum pay_status pay_publisher_read(struct pay_publisher *pub, struct pay_err *err)
 {
     int64_t last_id = 0;
     int64_t database_us = 0;
     size_t rows = 0;
+    size_t ranges = 0;
     const int64_t now_us = pay_clock_mono_us();
+    if (now_us < pub->sweep_due_us && !any_wants_read(pub)) {
+        return PAY_OK; /* Full hands. */
+    }
     enum pay_status status = pay_relay_last_id(&pub->relay, &last_id, &database_us, err);
     if (status != PAY_OK) {
         return status;
@@ -221,139 +324,12 @@ enum pay_status pay_publisher_read(struct pay_publisher *pub, struct pay_err *er
         begin_pass(pub, now_us, database_us);
     }
     if (is_sweeping(pub)) {
-        status = read_shards(pub, true, &rows, err);
+        status = read_shards(pub, true, &rows, &ranges, err);
     }
     if (status == PAY_OK && last_id != pub->settled_id) { /* Else nothing was added: all is read. */
-        status = read_shards(pub, false, &rows, err);
+        status = read_shards(pub, false, &rows, &ranges, err);
         if (status == PAY_OK) {
-            note_read(pub, last_id, rows);
-        }
-    }
-    return status;
-}
-
-/* Another process has taken the shard: what is in hand of it is that one's. */
-static void fenced(struct pay_publisher *pub, struct pay_shard *shard)
-{
-    pay_log(PAY_LOG_WARN, "fenced", PAY_F_INT("shard", shard->lease.shard));
-    pay_metric_add(pub->metrics[PAY_PM_FENCED], NULL, 1);
-    pay_publisher_drop_shard(pub, shard);
-}
-
-static enum pay_status delete_delivered(struct pay_publisher *pub, struct pay_shard *shard,
-                                        struct pay_err *err)
-{
-    int64_t ids[PAY_WINDOW_ROWS_MAX];
-    size_t count = 0;
-    for (size_t i = 0; i < shard->window.count; i++) {
-        if (shard->window.rows[i]->state == PAY_ROW_DELIVERED) {
-            ids[count++] = shard->window.rows[i]->id;
-        }
-    }
-    if (count == 0) {
-        return PAY_OK;
-    }
-    PAY_FAULT("after_delivery_before_delete");
-    bool ours = false;
-    const enum pay_status status =
-        pay_relay_delete(&pub->relay, shard->lease, ids, count, &ours, err);
-    if (status == PAY_OK && ours) {
-        (void)pay_window_drop(&shard->window, PAY_ROW_DELIVERED);
-    } else if (status == PAY_OK) {
-        fenced(pub, shard);
-    }
-    return status;
-}
-
-static void note_refusal(struct pay_publisher *pub, const struct pay_outbox_row *row, bool dead)
-{
-    pay_metric_add(pub->metrics[PAY_PM_REFUSED], (const char *const[]){row->reason}, 1);
-    pay_log(dead ? PAY_LOG_ERROR : PAY_LOG_WARN, dead ? "outbox_dead" : "outbox_refused",
-            PAY_F_STR("payment_id", row->key.ptr), PAY_F_INT("outbox_id", row->id),
-            PAY_F_STR("reason", row->reason));
-    if (dead) {
-        pay_metric_add(pub->metrics[PAY_PM_DEAD], NULL, 1);
-    }
-}
-
-static enum pay_status write_refusal(struct pay_publisher *pub, const struct pay_shard *shard,
-                                     const struct pay_outbox_row *row, bool *ret_ours,
-                                     struct pay_err *err)
-{
-    const struct pay_backoff backoff = {pub->cfg->refuse_first_ms,
-                                        pub->cfg->refuse_max_ms > pub->cfg->refuse_first_ms
-                                            ? pub->cfg->refuse_max_ms
-                                            : pub->cfg->refuse_first_ms};
-    uint64_t random = 0;
-    pay_mem_random(&random, sizeof random);
-    const struct pay_relay_refusal refusal = {
-        .lease = shard->lease,
-        .id = row->id,
-        .reason = row->reason,
-        .delay_ms = (int)pay_backoff_ms(&backoff, (unsigned)row->attempts, random),
-        .attempts_max = (int)pub->cfg->refusals_max,
-    };
-    bool dead = false;
-    const enum pay_status status = pay_relay_refuse(&pub->relay, &refusal, ret_ours, &dead, err);
-    if (status == PAY_OK && *ret_ours) {
-        note_refusal(pub, row, dead);
-    }
-    return status;
-}
-
-/* What waits behind a refused row is dropped from the window: the read leaves its key out. */
-static void drop_key(struct pay_window *window, struct pay_str key)
-{
-    for (size_t i = 0; i < window->count; i++) {
-        struct pay_outbox_row *row = window->rows[i];
-        if (row->state == PAY_ROW_WAITING && pay_str_eq(row->key, key)) {
-            row->state = PAY_ROW_REFUSED;
-            row->reason = NULL;
-        }
-    }
-}
-
-static enum pay_status write_refusals(struct pay_publisher *pub, struct pay_shard *shard,
-                                      struct pay_err *err)
-{
-    size_t refused = 0;
-    for (size_t i = 0; i < shard->window.count; i++) {
-        struct pay_outbox_row *row = shard->window.rows[i];
-        if (row->state != PAY_ROW_REFUSED) {
-            continue;
-        }
-        refused++;
-        if (row->reason == NULL) {
-            continue;
-        }
-        bool ours = false;
-        const enum pay_status status = write_refusal(pub, shard, row, &ours, err);
-        if (status != PAY_OK) {
-            return status;
-        }
-        if (!ours) {
-            fenced(pub, shard);
-            return PAY_OK;
-        }
-        row->reason = NULL;
-        drop_key(&shard->window, row->key);
-    }
-    if (refused > 0) {
-        (void)pay_window_drop(&shard->window, PAY_ROW_REFUSED);
-    }
-    return PAY_OK;
-}
-
-enum pay_status pay_publisher_settle(struct pay_publisher *pub, struct pay_err *err)
-{
-    enum pay_status status = PAY_OK;
-    for (int i = 0; i < pub->shard_count && status == PAY_OK; i++) {
-        struct pay_shard *shard = &pub->shards[i];
-        if (shard->held) {
-            status = delete_delivered(pub, shard, err);
-        }
-        if (shard->held && status == PAY_OK) {
-            status = write_refusals(pub, shard, err);
+            note_read(pub, last_id, rows, ranges);
         }
     }
     return status;

@@ -25,8 +25,12 @@ enum pay_row_state {
     PAY_ROW_REFUSED    /**< Refused; to be written back. */
 };
 
+struct pay_row_block;
+
 struct pay_outbox_row {
     int64_t id;
+    uint64_t tid; /**< Where it stood in the table. */
+    size_t bytes; /**< Of memory: itself and what belongs to it. */
     int shard;
     enum pay_row_state state;
     uint64_t key_hash;
@@ -36,21 +40,27 @@ struct pay_outbox_row {
     const char *reason; /**< Static; why it was refused. */
     struct pay_str key;
     struct pay_bytes payload;
-    struct pay_str headers[2 * PAY_ROW_HEADERS_MAX]; /**< Name, value, name, value ... */
-    size_t header_count;                             /**< Pairs. */
-    bool orphaned; /**< Its window is gone; freed by its report. */
+    const struct pay_str *headers; /**< Name, value, name, value ... */
+    size_t header_count;           /**< Pairs. */
+    bool orphaned;                 /**< Its window is gone; freed by its report. */
+    struct pay_row_block *block;   /**< Of the window: where it and its text stand. */
 };
 
 struct pay_window {
     struct pay_outbox_row *rows[PAY_WINDOW_ROWS_MAX];
     size_t count;
     size_t in_flight;
+    size_t waiting; /**< To be produced; whoever changes a row's state counts. */
+    size_t bytes;   /**< Of all rows in hand. */
     int64_t cursor; /**< Largest id read; later reads start behind it. */
 };
 
-/** @brief Copy one row in; ids may come out of order (a sweep): it is put at its place. */
-PAY_MUST_CHECK enum pay_status
-pay_window_add(struct pay_window *window, const struct pay_outbox_row *row, struct pay_err *err);
+#define PAY_WINDOW_ADD_MAX 64 /**< Rows of one add: they share one block of memory. */
+
+/** @brief Copy rows in; ids may come out of order (a sweep): each is put at its place. */
+PAY_MUST_CHECK enum pay_status pay_window_add(struct pay_window *window,
+                                              const struct pay_outbox_row *rows, size_t count,
+                                              struct pay_err *err);
 /**
  * @brief Rows that may be produced now: waiting, and first of their key in the window.
  * @param ret_rows room for @p cap.

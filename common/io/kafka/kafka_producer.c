@@ -249,7 +249,7 @@ static rd_kafka_headers_t *make_headers(const struct pay_kafka_headers *headers)
     return made;
 }
 
-/* librdkafka copies what it is given (MSG_F_COPY); its parameter lacks a const. */
+/* librdkafka only reads what it is given; its parameter lacks a const. */
 static void *unconst(const void *bytes)
 {
     union {
@@ -269,7 +269,8 @@ static rd_kafka_resp_err_t enqueue(struct pay_kafka_producer *producer, rd_kafka
         headers = make_headers(record->headers);
     }
     rd_kafka_resp_err_t code = rd_kafka_producev(
-        producer->rk, RD_KAFKA_V_RKT(topic), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+        producer->rk, RD_KAFKA_V_RKT(topic),
+        RD_KAFKA_V_MSGFLAGS(record->value_stays ? 0 : RD_KAFKA_MSG_F_COPY),
         RD_KAFKA_V_KEY(unconst(record->key.ptr), record->key.len),
         RD_KAFKA_V_VALUE(unconst(record->value.ptr), record->value.len),
         RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(record->tag), RD_KAFKA_V_END);

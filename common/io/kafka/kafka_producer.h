@@ -8,7 +8,8 @@
  * before the broker answered (then PAY_RETRY or PAY_UNKNOWN). A call that answered anything else
  * gets none. Partition: murmur2_random of the key, as Java clients.
  *
- * Ownership: topic, key, value and headers are copied; tag is passed through untouched.
+ * Ownership: topic, key, value and headers are copied, but for a value that says it stays; tag is
+ * passed through untouched.
  * Threads: produce, pending, fatal and ping from any thread. Reports come either on the thread that
  * calls pay_kafka_producer_poll() (one thread), or, with own_thread, on a thread of the producer:
  * then poll is not called. Callbacks may call produce, but neither poll nor close. Failure: a full
@@ -63,6 +64,7 @@ struct pay_kafka_record {
     struct pay_bytes value;                  /**< Absent: null value (tombstone). */
     const struct pay_kafka_headers *headers; /**< NULL: none. */
     void *tag;
+    bool value_stays; /**< The value is there, unchanged, until the report: it is not copied. */
 };
 
 /**

@@ -91,6 +91,7 @@ enum pay_pg_type {
     PAY_PG_BYTEA,
     PAY_PG_TIMESTAMPTZ, /**< int64_t microseconds since 1970. */
     PAY_PG_DATE,        /**< int32_t days since 1970. */
+    PAY_PG_TID,         /**< Where a row version stands: block << 16 | item. */
     PAY_PG_TYPE_COUNT
 };
 
@@ -115,6 +116,7 @@ void pay_pg_add_bool(struct pay_pg_params *params, bool value);
 void pay_pg_add_bytea(struct pay_pg_params *params, struct pay_bytes value);
 void pay_pg_add_timestamptz(struct pay_pg_params *params, int64_t us_since_1970);
 void pay_pg_add_date(struct pay_pg_params *params, int32_t days_since_1970);
+void pay_pg_add_tid(struct pay_pg_params *params, uint64_t tid);
 void pay_pg_add_null(struct pay_pg_params *params, enum pay_pg_type type);
 /** A one-dimensional array parameter such as int8[]; may be empty. Not nested. */
 void pay_pg_array_begin(struct pay_pg_params *params, enum pay_pg_type element);
@@ -217,6 +219,7 @@ bool pay_pg_bool(const struct pay_pg_result *result, size_t row, size_t column);
 int64_t pay_pg_timestamptz(const struct pay_pg_result *result, size_t row, size_t column);
 /** Days since 1970. */
 int32_t pay_pg_date(const struct pay_pg_result *result, size_t row, size_t column);
+uint64_t pay_pg_tid(const struct pay_pg_result *result, size_t row, size_t column);
 /** The same with a value for NULL. */
 int64_t pay_pg_int_or(const struct pay_pg_result *result, size_t row, size_t column,
                       int64_t if_null);

@@ -11,6 +11,7 @@
 #define PAY_PG_EPOCH_US INT64_C(946684800000000) /* 2000-01-01 in microseconds since 1970. */
 #define PAY_PG_EPOCH_DAYS 10957
 #define PAY_PG_ARRAY_HEADER_BYTES 20
+#define PAY_PG_TID_BYTES 6
 #define PAY_PG_ARRAY_EMPTY_BYTES 12
 
 /* Object ids of the built-in types; they are part of the wire protocol's contract. */

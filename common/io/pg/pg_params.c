@@ -13,7 +13,7 @@
 const struct pay_pg_oids pay_pg_oids[PAY_PG_TYPE_COUNT] = {
     [PAY_PG_TEXT] = {25, 1009},   [PAY_PG_INT2] = {21, 1005},          [PAY_PG_INT4] = {23, 1007},
     [PAY_PG_INT8] = {20, 1016},   [PAY_PG_BOOL] = {16, 1000},          [PAY_PG_BYTEA] = {17, 1001},
-    [PAY_PG_DATE] = {1082, 1182}, [PAY_PG_TIMESTAMPTZ] = {1184, 1185},
+    [PAY_PG_DATE] = {1082, 1182}, [PAY_PG_TIMESTAMPTZ] = {1184, 1185}, [PAY_PG_TID] = {27, 1010},
 };
 
 struct pay_pg_params *pay_pg_params_new(size_t bytes_max)
@@ -158,6 +158,13 @@ void pay_pg_add_date(struct pay_pg_params *params, int32_t days_since_1970)
 {
     PAY_ASSERT(days_since_1970 > INT32_MIN + PAY_PG_EPOCH_DAYS);
     add_32(params, PAY_PG_DATE, days_since_1970 - PAY_PG_EPOCH_DAYS);
+}
+
+void pay_pg_add_tid(struct pay_pg_params *params, uint64_t tid)
+{
+    const uint64_t wire = htobe64(tid << 16); /* Its first six bytes. */
+
+    add(params, PAY_PG_TID, &wire, PAY_PG_TID_BYTES);
 }
 
 void pay_pg_add_null(struct pay_pg_params *params, enum pay_pg_type type)

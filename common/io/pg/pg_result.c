@@ -161,6 +161,19 @@ int64_t pay_pg_timestamptz(const struct pay_pg_result *result, size_t row, size_
     return from_pg_time(read_int(bytes));
 }
 
+uint64_t pay_pg_tid(const struct pay_pg_result *result, size_t row, size_t column)
+{
+    const struct pay_bytes bytes = cell(result, row, column);
+    uint64_t tid = 0;
+
+    PAY_ASSERT(bytes.len == PAY_PG_TID_BYTES &&
+               is_oid(result, column, pay_pg_oids[PAY_PG_TID].element));
+    for (size_t i = 0; i < PAY_PG_TID_BYTES; i++) {
+        tid = tid << 8 | bytes.ptr[i];
+    }
+    return tid;
+}
+
 static int32_t from_pg_date(int64_t wire)
 {
     if (wire > INT32_MAX - PAY_PG_EPOCH_DAYS) {

@@ -10,6 +10,7 @@
 /* cmocka.h needs the four above. */
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,88 @@ static void a_new_life_takes_what_stands_under_its_name(void **state)
     assert_true(again[0].fence > mine[0].fence);
 }
 
+/* 0, where nothing ever stands, of a row that is not there. */
+static uint64_t tid_of(struct world *world, int64_t shard, int64_t id)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce(max((ctid::text::point)[0]::int8 * 65536 +"
+                   " (ctid::text::point)[1]::int8), 0) FROM payfact.payment_outbox"
+                   " WHERE shard = %d AND id = %d",
+                   (int)shard, (int)id);
+    return (uint64_t)pay_testdb_number(&world->db, sql);
+}
+
+/* Row by row of the leases in turn. @return leases that were ours. */
+static size_t delete_rows(struct world *world, struct pay_relay *relay,
+                          const struct pay_relay_lease *leases, size_t lease_count,
+                          const int64_t *ids, size_t count)
+{
+    int64_t shards[8];
+    uint64_t tids[8];
+    struct pay_relay_lease ours[SHARDS];
+    size_t ours_count = 0;
+    assert_true(count <= sizeof shards / sizeof shards[0]);
+    for (size_t i = 0; i < count; i++) {
+        shards[i] = leases[i % lease_count].shard;
+        tids[i] = tid_of(world, shards[i], ids[i]);
+    }
+    const struct pay_relay_delivered delivered = {leases, lease_count, shards, ids, tids, count};
+    must(world, pay_relay_delete(relay, &delivered, ours, &ours_count, &world->err));
+    for (size_t i = 0; i < ours_count; i++) {
+        assert_in_range(ours[i].shard, 0, SHARDS - 1);
+    }
+    return ours_count;
+}
+
+static void one_delete_of_several_shards_leaves_those_that_were_passed_on(void **state)
+{
+    struct world *world = *state;
+    struct pay_relay_lease mine[SHARDS];
+    struct pay_relay_lease theirs[SHARDS];
+    const int64_t ids[] = {1, 2, 3, 4};
+    add_rows(world, "(0, 1, 'events', 'A', 'x', now(), 0, NULL, NULL, NULL),"
+                    "(1, 2, 'events', 'B', 'x', now(), 0, NULL, NULL, NULL),"
+                    "(0, 3, 'events', 'A', 'x', now(), 0, NULL, NULL, NULL),"
+                    "(1, 4, 'events', 'B', 'x', now(), 0, NULL, NULL, NULL),"
+                    "(1, 1, 'events', 'B', 'x', now(), 0, NULL, NULL, NULL)");
+    assert_int_equal(take(world, &world->a, 2, false, mine), 2);
+    pay_testdb_run(&world->db, "UPDATE payfact.publisher_lease SET expires_at = '-infinity'"
+                               " WHERE shard = 0");
+    assert_int_equal(take(world, &world->b, 1, false, theirs), 1);
+    assert_int_equal(theirs[0].shard, 0);
+
+    assert_int_equal(delete_rows(world, &world->a, mine, 2, ids, 4), 1);
+    /* Shard 0 is another's; (1, 1) has the number of a row of shard 0 and was not asked for. */
+    assert_int_equal(rows_left(world), 3);
+    assert_int_equal(pay_testdb_number(&world->db, "SELECT count(*) FROM payfact.payment_outbox"
+                                                   " WHERE shard = 0"),
+                     2);
+    assert_int_equal(delete_rows(world, &world->b, theirs, 1, ids, 4), 1);
+    assert_int_equal(rows_left(world), 1);
+}
+
+/* A table that was rewritten: other rows stand where the delivered ones stood. */
+static void a_row_that_moved_is_deleted_and_what_stands_there_now_is_not(void **state)
+{
+    struct world *world = *state;
+    struct pay_relay_lease mine[SHARDS];
+    struct pay_relay_lease ours[SHARDS];
+    size_t ours_count = 0;
+    add_rows(world, "(0, 1, 'events', 'A', 'x', now(), 0, NULL, NULL, NULL),"
+                    "(0, 2, 'events', 'B', 'x', now(), 0, NULL, NULL, NULL),"
+                    "(0, 3, 'events', 'C', 'x', now(), 0, NULL, NULL, NULL)");
+    assert_int_equal(take(world, &world->a, 1, false, mine), 1);
+    const int64_t shards[] = {0, 0};
+    const int64_t ids[] = {1, 2};
+    const uint64_t tids[] = {tid_of(world, 0, 3), tid_of(world, 0, 2)}; /* 1 is elsewhere. */
+    const struct pay_relay_delivered delivered = {mine, 1, shards, ids, tids, 2};
+    must(world, pay_relay_delete(&world->a, &delivered, ours, &ours_count, &world->err));
+    assert_int_equal(ours_count, 1);
+    assert_int_equal(rows_left(world), 1);
+    assert_int_equal(pay_testdb_number(&world->db, "SELECT id FROM payfact.payment_outbox"), 3);
+}
+
 static void a_fence_that_was_passed_on_writes_nothing(void **state)
 {
     struct world *world = *state;
@@ -132,8 +215,7 @@ static void a_fence_that_was_passed_on_writes_nothing(void **state)
     expire(world);
     assert_int_equal(take(world, &world->b, 1, false, theirs), 1);
 
-    must(world, pay_relay_delete(&world->a, mine[0], ids, 2, &ours, &world->err));
-    assert_false(ours);
+    assert_int_equal(delete_rows(world, &world->a, mine, 1, ids, 2), 0);
     assert_int_equal(rows_left(world), 2);
     const struct pay_relay_refusal refusal = {mine[0], 1, "TEST", 1000, 1};
     must(world, pay_relay_refuse(&world->a, &refusal, &ours, &dead, &world->err));
@@ -141,11 +223,10 @@ static void a_fence_that_was_passed_on_writes_nothing(void **state)
     assert_false(dead);
     must(world, pay_relay_release(&world->a, mine[0], &world->err));
 
-    must(world, pay_relay_delete(&world->b, theirs[0], ids, 1, &ours, &world->err));
-    assert_true(ours);
+    assert_int_equal(delete_rows(world, &world->b, theirs, 1, ids, 1), 1);
     assert_int_equal(rows_left(world), 1);
-    must(world, pay_relay_delete(&world->b, theirs[0], ids, 2, &ours, &world->err));
-    assert_true(ours); /* The rows were gone already: no sign of a lost lease. */
+    /* The rows were gone already: no sign of a lost lease. */
+    assert_int_equal(delete_rows(world, &world->b, theirs, 1, ids, 2), 1);
     assert_int_equal(rows_left(world), 0);
 }
 
@@ -208,6 +289,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(shards_are_shared_and_pass_on_with_a_higher_fence),
         TEST(a_new_life_takes_what_stands_under_its_name),
+        TEST(one_delete_of_several_shards_leaves_those_that_were_passed_on),
+        TEST(a_row_that_moved_is_deleted_and_what_stands_there_now_is_not),
         TEST(a_fence_that_was_passed_on_writes_nothing),
         TEST(what_was_held_when_the_pass_began_is_held_to_its_end),
         TEST(the_backlog_says_how_many_how_old_and_how_many_dead),

@@ -19,11 +19,35 @@ static void add(int64_t id, const char *key)
 {
     struct pay_outbox_row row = {.id = id, .key = pay_str_of(key)};
     row.payload = (struct pay_bytes){(const uint8_t *)"payload", 7};
-    row.headers[0] = PAY_STR("ce_id");
-    row.headers[1] = pay_str_of(key);
+    const struct pay_str headers[] = {PAY_STR("ce_id"), pay_str_of(key)};
+    row.headers = headers;
     row.header_count = 1;
     struct pay_err err = {.status = PAY_OK};
-    assert_int_equal(pay_window_add(&window, &row, &err), PAY_OK);
+    assert_int_equal(pay_window_add(&window, &row, 1, &err), PAY_OK);
+}
+
+static void rows_that_came_together_end_alone(void **state)
+{
+    (void)state;
+    struct pay_outbox_row rows[3] = {{.id = 9}, {.id = 4}, {.id = 7}};
+    const struct pay_str headers[] = {PAY_STR("ce_id"), PAY_STR("x")};
+    for (int i = 0; i < 3; i++) {
+        rows[i].key = PAY_STR("P1");
+        rows[i].payload = (struct pay_bytes){(const uint8_t *)"payload", 7};
+        rows[i].headers = headers;
+        rows[i].header_count = (size_t)(i % 2);
+    }
+    struct pay_err err = {.status = PAY_OK};
+    assert_int_equal(pay_window_add(&window, rows, 3, &err), PAY_OK);
+    assert_int_equal(window.rows[0]->id, 4);
+    assert_int_equal(window.rows[2]->id, 9);
+    assert_string_equal(window.rows[0]->headers[1].ptr, "x");
+    window.rows[1]->state = PAY_ROW_DELIVERED;
+    assert_int_equal(pay_window_drop(&window, PAY_ROW_DELIVERED), 1);
+    assert_int_equal(window.count, 2);
+    assert_memory_equal(window.rows[1]->payload.ptr, "payload", 7); /* The others stay whole. */
+    pay_window_clear(&window);
+    assert_int_equal(window.bytes, 0);
 }
 
 static int teardown(void **state)
@@ -137,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(rows_are_copied_whole, teardown),
+        cmocka_unit_test_teardown(rows_that_came_together_end_alone, teardown),
         cmocka_unit_test_teardown(the_first_of_each_key_is_ready, teardown),
         cmocka_unit_test_teardown(a_row_in_flight_or_refused_holds_its_key, teardown),
         cmocka_unit_test_teardown(a_swept_row_takes_its_place_in_order, teardown),
