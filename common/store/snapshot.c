@@ -16,7 +16,8 @@ static const struct pay_pg_stmt load_orders = {
            " capture_mode, status::text, reason_code, intent, intent_command_id, intent_route_no,"
            " failover_until, expires_at, retry_until_expiry, expiry_asked, version, event_sequence,"
            " attempt_count, created_by, created_at, capture_count, refund_count, dispute_count,"
-           " paid_attempt_no"
+           " paid_attempt_no, capture_count + refund_count + dispute_count > 0 OR EXISTS (SELECT"
+           " FROM payfact.approval_request AS r WHERE r.payment_id = payment_order.payment_id)"
            " FROM payfact.payment_order WHERE payment_id = ANY ($1::text[]) ORDER BY payment_id",
     .read_only = true,
 };
@@ -354,6 +355,7 @@ static const struct room rooms[] = {
     ROOM(approvals, approval, SPARE_ONE),
 };
 #define ROOM_COUNT (sizeof(rooms) / sizeof(rooms[0]))
+#define ROOM_MONEY 4 /* From here on: money actions and requests. */
 
 static size_t *size_at(void *base, size_t offset)
 {
@@ -388,6 +390,7 @@ bool pay_store_snapshot_reserve(struct pay_arena *arena, struct pay_snapshot *sn
 
 /* ---- one load ---- */
 
+/* In two runs: most payments have no money action and no request, which their orders tell. */
 enum load_part {
     PART_ORDERS,
     PART_ROUTES,
@@ -395,14 +398,28 @@ enum load_part {
     PART_GATES,
     PART_REFERENCES,
     PART_CASES,
-    PART_CAPTURES,
+    PART_MONEY,
+    PART_CAPTURES = PART_MONEY,
     PART_REFUNDS,
     PART_DISPUTES,
     PART_REQUESTS,
     PART_APPROVALS,
-    PART_NOW,
     PART_COUNT
 };
+#define ORDERS_HAS_MONEY 24 /* The column that tells. */
+
+/* One run: these parts are its first results. */
+struct run {
+    enum load_part from, to;
+};
+static const struct run first_run = {PART_ORDERS, PART_MONEY};
+static const struct run money_run = {PART_MONEY, PART_COUNT};
+
+static const struct pay_pg_result *result_of(const struct pay_store *store, struct run run,
+                                             enum load_part part)
+{
+    return pay_store_result(store, (size_t)part - run.from);
+}
 
 typedef void read_fn(struct pay_snapshot *, const struct pay_pg_result *, size_t);
 
@@ -458,11 +475,11 @@ static bool count_part(const struct pay_store_load *load, const struct pay_pg_re
     return true;
 }
 
-static enum pay_status count_rows(const struct pay_store_load *load, struct pay_store *store,
-                                  struct pay_err *err)
+static enum pay_status count_rows(const struct pay_store_load *load, const struct pay_store *store,
+                                  struct run run, struct pay_err *err)
 {
-    for (enum load_part part = PART_ROUTES; part < PART_NOW; part++) {
-        if (!count_part(load, pay_store_result(store, part), part)) {
+    for (enum load_part part = run.from; part < run.to; part++) {
+        if (part != PART_ORDERS && !count_part(load, result_of(store, run, part), part)) {
             return pay_err_set(err, PAY_REJECT, 0, "store.load",
                                "a payment has too many rows of one kind");
         }
@@ -471,12 +488,11 @@ static enum pay_status count_rows(const struct pay_store_load *load, struct pay_
 }
 
 /* The caps hold how many rows were read: room for them, and for what one decision appends. */
-static bool make_room(struct pay_arena *arena, struct pay_snapshot *snapshot)
+static bool make_rooms(struct pay_arena *arena, struct pay_snapshot *snapshot, size_t from,
+                       size_t to)
 {
-    snapshot->routes = pay_arena_array(arena, PAY_ROUTES_MAX, sizeof(struct pay_route));
-    snapshot->route_cap = PAY_ROUTES_MAX;
-    bool fits = snapshot->routes != NULL;
-    for (size_t i = 0; i < ROOM_COUNT && fits; i++) {
+    bool fits = true;
+    for (size_t i = from; i < to && fits; i++) {
         size_t *cap = size_at(snapshot, rooms[i].cap);
         size_t rows = *cap;
         *cap = 0;
@@ -485,11 +501,28 @@ static bool make_room(struct pay_arena *arena, struct pay_snapshot *snapshot)
     return fits;
 }
 
+static enum pay_status make_room(struct pay_arena *arena, const struct pay_store_load *load,
+                                 struct run run, struct pay_err *err)
+{
+    bool fits = true;
+    for (size_t i = 0; i < load->count && fits; i++) {
+        struct pay_snapshot *snapshot = load->snapshots[i];
+        if (run.from == PART_MONEY) {
+            fits = make_rooms(arena, snapshot, ROOM_MONEY, ROOM_COUNT);
+            continue;
+        }
+        snapshot->routes = pay_arena_array(arena, PAY_ROUTES_MAX, sizeof(struct pay_route));
+        snapshot->route_cap = PAY_ROUTES_MAX;
+        fits = snapshot->routes != NULL && make_rooms(arena, snapshot, 0, ROOM_MONEY);
+    }
+    return fits ? PAY_OK : pay_err_set(err, PAY_RETRY, 0, "store.load", "the arena is full");
+}
+
 /* What was signed of each request, for whoever knows its form. */
 static bool read_signed(struct pay_store *store, struct pay_arena *arena,
                         struct pay_store_load *load)
 {
-    const struct pay_pg_result *result = pay_store_result(store, PART_REQUESTS);
+    const struct pay_pg_result *result = result_of(store, money_run, PART_REQUESTS);
     size_t at = 0;
     load->request_count = pay_pg_rows(result);
     if (load->request_count == 0) {
@@ -516,10 +549,10 @@ static bool read_signed(struct pay_store *store, struct pay_arena *arena,
     return load->requests != NULL;
 }
 
-static enum pay_status read_parts(struct pay_store *store, struct pay_arena *arena,
-                                  struct pay_store_load *load, struct pay_err *err)
+static void read_rows(const struct pay_store *store, const struct pay_store_load *load,
+                      struct run run)
 {
-    static read_fn *const readers[PART_NOW] = {
+    static read_fn *const readers[PART_COUNT] = {
         [PART_ORDERS] = read_order,           [PART_ROUTES] = read_route,
         [PART_ATTEMPTS] = read_attempt,       [PART_GATES] = read_gate,
         [PART_REFERENCES] = read_reference,   [PART_CASES] = read_case,
@@ -527,23 +560,13 @@ static enum pay_status read_parts(struct pay_store *store, struct pay_arena *are
         [PART_DISPUTES] = pay_read_dispute,   [PART_REQUESTS] = pay_read_request,
         [PART_APPROVALS] = pay_read_approval,
     };
-    enum pay_status status = count_rows(load, store, err);
-    for (size_t i = 0; i < load->count && status == PAY_OK; i++) {
-        if (!make_room(arena, load->snapshots[i])) {
-            status = pay_err_set(err, PAY_RETRY, 0, "store.load", "the arena is full");
-        }
-    }
-    for (enum load_part part = PART_ORDERS; part < PART_NOW && status == PAY_OK; part++) {
-        const struct pay_pg_result *result = pay_store_result(store, part);
+    for (enum load_part part = run.from; part < run.to; part++) {
+        const struct pay_pg_result *result = result_of(store, run, part);
         size_t at = 0;
         for (size_t row = 0; row < pay_pg_rows(result); row++) {
             readers[part](find(load, &at, pay_pg_text(result, row, 0)), result, row);
         }
     }
-    if (status == PAY_OK && !read_signed(store, arena, load)) {
-        status = pay_err_set(err, PAY_RETRY, 0, "store.load", "the arena is full");
-    }
-    return status;
 }
 
 static void read_asks(struct pay_store *store, const struct pay_store_load *load, size_t at)
@@ -593,8 +616,9 @@ static void add_payments(struct pay_pg_params *params, struct pay_snapshot *cons
     pay_pg_array_end(params);
 }
 
-static enum pay_status queue_parts(struct pay_store *store, const struct pay_store_load *load,
-                                   struct pay_err *err)
+static enum pay_status queue_run(struct pay_store *store, struct run run,
+                                 struct pay_snapshot *const *snapshots, size_t count,
+                                 const struct pay_store_load *load, struct pay_err *err)
 {
     static const struct pay_pg_stmt *const stmts[PART_COUNT] = {
         [PART_ORDERS] = &load_orders,           [PART_ROUTES] = &load_routes,
@@ -604,18 +628,14 @@ static enum pay_status queue_parts(struct pay_store *store, const struct pay_sto
         [PART_DISPUTES] = &pay_load_disputes,   [PART_REQUESTS] = &pay_load_requests,
         [PART_APPROVALS] = &pay_load_approvals,
     };
-    add_payments(pay_store_params(store), load->snapshots, load->count);
+    add_payments(pay_store_params(store), snapshots, count);
     enum pay_status status = PAY_OK;
-    for (enum load_part part = PART_ORDERS; part < PART_NOW && status == PAY_OK; part++) {
+    for (enum load_part part = run.from; part < run.to && status == PAY_OK; part++) {
         if (part == PART_REQUESTS) {
             pay_pg_add_text_array(pay_store_more_params(store), load->request_ids,
                                   load->request_id_count);
         }
         status = pay_store_queue(store, stmts[part], PAY_STORE_ANY_COUNT, err);
-    }
-    if (status == PAY_OK) {
-        (void)pay_store_params(store); /* now() takes none */
-        status = pay_store_queue(store, &load_now, PAY_STORE_ANY_COUNT, err);
     }
     return status;
 }
@@ -634,7 +654,11 @@ static enum pay_status queue_ask(struct pay_store *store, const struct pay_pg_st
 static enum pay_status queue_load(struct pay_store *store, const struct pay_store_load *load,
                                   struct pay_err *err)
 {
-    enum pay_status status = queue_parts(store, load, err);
+    enum pay_status status = queue_run(store, first_run, load->snapshots, load->count, load, err);
+    if (status == PAY_OK) {
+        (void)pay_store_params(store); /* now() takes none */
+        status = pay_store_queue(store, &load_now, PAY_STORE_ANY_COUNT, err);
+    }
     if (status == PAY_OK) {
         status = queue_ask(store, &load_dues, COLUMNS(due_columns), (const void *const *)load->dues,
                            load->due_count, err);
@@ -667,22 +691,79 @@ static void forget(struct pay_snapshot *snapshot)
     memcpy(snapshot->order.payment_id, payment_id, sizeof(payment_id));
 }
 
+static enum pay_status read_run(struct pay_store *store, struct pay_arena *arena,
+                                struct pay_store_load *load, struct run run, struct pay_err *err)
+{
+    enum pay_status status = count_rows(load, store, run, err);
+    if (status == PAY_OK) {
+        status = make_room(arena, load, run, err);
+    }
+    if (status == PAY_OK) {
+        read_rows(store, load, run);
+    }
+    return status;
+}
+
+/* Those of the snapshots whose orders tell of money actions or requests. NULL: the arena is full.
+ */
+static struct pay_snapshot **with_money(struct pay_store *store, struct pay_arena *arena,
+                                        const struct pay_store_load *load, size_t *ret_count)
+{
+    const struct pay_pg_result *orders = result_of(store, first_run, PART_ORDERS);
+    struct pay_snapshot **found =
+        (struct pay_snapshot **)pay_arena_array(arena, load->count + 1, sizeof(*found));
+    size_t at = 0;
+    *ret_count = 0;
+    for (size_t row = 0; found != NULL && row < pay_pg_rows(orders); row++) {
+        if (pay_pg_bool(orders, row, ORDERS_HAS_MONEY)) {
+            found[(*ret_count)++] = find(load, &at, pay_pg_text(orders, row, 0));
+        }
+    }
+    return found;
+}
+
+static enum pay_status load_money(struct pay_store *store, struct pay_arena *arena,
+                                  struct pay_store_load *load, struct pay_err *err)
+{
+    size_t count = 0;
+    struct pay_snapshot **snapshots = with_money(store, arena, load, &count);
+    if (snapshots == NULL) {
+        return pay_err_set(err, PAY_RETRY, 0, "store.load", "the arena is full");
+    }
+    if (count == 0) {
+        return make_room(arena, load, money_run, err);
+    }
+    enum pay_status status = queue_run(store, money_run, snapshots, count, load, err);
+    if (status == PAY_OK) {
+        status = pay_store_run(store, err);
+    }
+    if (status == PAY_OK) {
+        status = read_run(store, arena, load, money_run, err);
+    }
+    if (status == PAY_OK && !read_signed(store, arena, load)) {
+        status = pay_err_set(err, PAY_RETRY, 0, "store.load", "the arena is full");
+    }
+    return status;
+}
+
 enum pay_status pay_store_snapshot_load(struct pay_store *store, struct pay_arena *arena,
                                         struct pay_store_load *load, struct pay_err *err)
 {
     for (size_t i = 0; i < load->count; i++) {
         forget(load->snapshots[i]);
     }
+    load->request_count = 0;
     enum pay_status status = queue_load(store, load, err);
     if (status == PAY_OK) {
         status = pay_store_run(store, err);
     }
     if (status == PAY_OK) {
-        status = read_parts(store, arena, load, err);
+        status = read_run(store, arena, load, first_run, err);
     }
-    if (status == PAY_OK) {
-        load->now_us = pay_pg_timestamptz(pay_store_result(store, PART_NOW), 0, 0);
-        read_asks(store, load, PART_COUNT);
+    if (status == PAY_OK) { /* Behind the parts: the time, then the asks. */
+        load->now_us = pay_pg_timestamptz(pay_store_result(store, PART_MONEY), 0, 0);
+        read_asks(store, load, PART_MONEY + 1);
+        status = load_money(store, arena, load, err);
     }
     pay_store_results_free(store);
     return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file snapshot.h
- * @brief Everything that a batch of decisions rests on, in one round trip.
+ * @brief Everything that a batch of decisions rests on, in one round trip; in two where there are
+ * money actions or approval requests.
  *
  * The order rows are read first: what is read behind them may be newer than the version they carry,
  * and then the compare-and-set of that version fails. Route traits are not stored: the caller fills

@@ -80,6 +80,17 @@ static void commit(struct world *world)
     must(world, pay_store_commit(world->store, &world->err));
 }
 
+/* As decisions do: the order tells that there is something to load. */
+static void count_actions(struct world *world, const char *payment_id)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof(sql),
+                   "UPDATE payfact.payment_order SET capture_count = 1, refund_count = 1,"
+                   " dispute_count = 1 WHERE payment_id = '%s'",
+                   payment_id);
+    pay_testdb_run(&world->db, sql);
+}
+
 /* ---- what is written is what is read ---- */
 
 static struct pay_store_action_row action_of(const char *action_id, int64_t amount)
@@ -154,6 +165,7 @@ static void expect_same(const struct pay_money_action *read, const struct pay_mo
 static void captures_and_refunds_come_back_as_they_were_written(void **state)
 {
     struct world *world = *state;
+    count_actions(world, P);
     must(world, pay_store_begin(world->store, &world->err));
     must(world, add(world, PAY_MONEY_CAPTURE, P "C01", 60));
     must(world, add(world, PAY_MONEY_REFUND, P "R01", 30));
@@ -173,9 +185,41 @@ static void captures_and_refunds_come_back_as_they_were_written(void **state)
     assert_true(snapshot->request_cap > 0 && snapshot->approval_cap > 0);
 }
 
+/* Of two payments in one load, the second has one; the first has room for its own. */
+static void a_payment_without_actions_is_loaded_beside_one_that_has_some(void **state)
+{
+    struct world *world = *state;
+    struct pay_snapshot one = {.order = {.payment_id = P}};
+    struct pay_snapshot two = {.order = {.payment_id = Q}};
+    struct pay_snapshot *const snapshots[] = {&one, &two};
+    struct pay_store_load wanted = {.snapshots = snapshots, .count = 2, .request_count = 7};
+    struct pay_store_action_row row = action_of(Q "R01", 40);
+    row.attempt_id = Q "A01";
+    const struct pay_store_action_row *rows[] = {&row};
+    must(world, pay_store_begin(world->store, &world->err));
+    must(world, pay_store_action_add(world->store, PAY_MONEY_REFUND, rows, 1, &world->err));
+    commit(world);
+    count_actions(world, Q);
+    must(world, pay_store_snapshot_load(world->store, world->arena, &wanted, &world->err));
+    assert_true(one.order.exists && two.order.exists);
+    assert_int_equal(one.refund_count, 0);
+    assert_int_equal(two.refund_count, 1);
+    assert_int_equal(two.refunds[0].amount.amount_minor, 40);
+    assert_int_equal(wanted.request_count, 0);
+    assert_true(wanted.now_us > 0);
+    const struct pay_snapshot *each[] = {&one, &two};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(each[i]->attempt_count, 1);
+        assert_true(each[i]->capture_cap >= 1 && each[i]->dispute_cap >= 1);
+        assert_true(each[i]->refund_cap >= each[i]->refund_count + 1);
+        assert_true(each[i]->request_cap >= 1 && each[i]->approval_cap >= 1);
+    }
+}
+
 static void a_changed_action_compares_its_own_version(void **state)
 {
     struct world *world = *state;
+    count_actions(world, P);
     must(world, pay_store_begin(world->store, &world->err));
     must(world, add(world, PAY_MONEY_REFUND, P "R01", 30));
     commit(world);
@@ -200,6 +244,7 @@ static void a_changed_action_compares_its_own_version(void **state)
 static void a_dispute_comes_back_as_it_was_written(void **state)
 {
     struct world *world = *state;
+    count_actions(world, P);
     struct pay_store_dispute_row row = {
         .dispute = {.dispute_id = P "D01",
                     .number = 1,
@@ -589,6 +634,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(f_) cmocka_unit_test_setup_teardown(f_, setup, teardown)
         TEST(captures_and_refunds_come_back_as_they_were_written),
+        TEST(a_payment_without_actions_is_loaded_beside_one_that_has_some),
         TEST(a_changed_action_compares_its_own_version),
         TEST(a_dispute_comes_back_as_it_was_written),
         TEST(a_merchants_day_is_never_raised_beyond_its_limit),
