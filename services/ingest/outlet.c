@@ -102,7 +102,8 @@ static enum pay_status put(struct pay_outlet *outlet, const struct pay_outlet_re
                                            .key = record->key,
                                            .value = record->value,
                                            .headers = record->headers,
-                                           .tag = ticket};
+                                           .tag = ticket,
+                                           .value_stays = record->value_stays};
     (void)pthread_rwlock_rdlock(&outlet->lock);
     const enum pay_status status = outlet->producer == NULL
                                        ? pay_err_set(err, PAY_FATAL, 0, "produce", "no producer")

@@ -34,6 +34,7 @@ struct pay_outlet_record {
     struct pay_str key;
     struct pay_bytes value;
     const struct pay_kafka_headers *headers; /**< NULL: none. */
+    bool value_stays;                        /**< Until its report: it is not copied. */
 };
 
 /** @param broker is told what was acknowledged and what not; outlives the outlet, because /readyz

@@ -84,7 +84,8 @@ static enum pay_status start_server(struct pay_webhook *webhook, struct pay_err 
 static enum pay_status start(struct pay_webhook *webhook, struct pay_err *err)
 {
     (void)pthread_mutex_init(&webhook->lock, NULL);
-    (void)pthread_cond_init(&webhook->wake, NULL);
+    pay_call_queue_init(&webhook->asking);
+    pay_call_queue_init(&webhook->settling);
     if (pthread_key_create(&webhook->thread_key, NULL) != 0) {
         return pay_err_set(err, PAY_FATAL, 0, "start", "no thread key");
     }
@@ -98,6 +99,9 @@ static enum pay_status start(struct pay_webhook *webhook, struct pay_err *err)
     }
     if (status == PAY_OK) {
         status = pay_webhook_settler_start(webhook, err);
+    }
+    if (status == PAY_OK) {
+        status = pay_webhook_asker_start(webhook, err);
     }
     return status == PAY_OK ? start_server(webhook, err) : status;
 }
@@ -120,6 +124,7 @@ static void finish(struct pay_webhook *webhook)
         (void)pay_http_server_wait_idle(webhook->server, (unsigned)left_ms);
     }
     webhook->server = pay_http_server_stop(webhook->server);
+    pay_webhook_asker_stop(webhook); /* Nobody hands it a call any more. */
     /* The producer's reports refer to calls: none may come after this. */
     webhook->ingest->outlet = pay_outlet_close(webhook->ingest->outlet, PAY_WEBHOOK_ANSWER_MS);
     pay_webhook_settler_stop(webhook);
@@ -128,7 +133,8 @@ static void finish(struct pay_webhook *webhook)
     webhook->store = pay_store_free(webhook->store);
     webhook->rates = pay_mem_free(webhook->rates);
     (void)pthread_key_delete(webhook->thread_key);
-    (void)pthread_cond_destroy(&webhook->wake);
+    pay_call_queue_free(&webhook->asking);
+    pay_call_queue_free(&webhook->settling);
     (void)pthread_mutex_destroy(&webhook->lock);
 }
 

@@ -3,7 +3,9 @@
  * @file webhook.h
  * @brief Inside role webhook: one callback from its request to its answer.
  *
- *   HTTP thread:     head() -> handle(): verify, parse, ask Redis, seal, produce
+ *   HTTP thread:     head() -> handle(): verify, parse, seal
+ *   asker thread:    ask Redis for all that wait in one round trip, produce (without Redis there is
+ *                    none: the HTTP thread produces)
  *   producer thread: the last report: answer (or hand a `strict` one to the settler)
  *   settler thread:  `strict` reads and answers; Redis keys of what is durable, in batches
  *
@@ -21,7 +23,7 @@
 #include "services/ingest/callback.h"
 #include "services/ingest/psp_limits.h"
 
-#define PAY_WEBHOOK_KEY_BYTES_MAX 512
+#define PAY_WEBHOOK_KEY_BYTES_MAX 128
 #define PAY_WEBHOOK_SETTLE_MAX \
     8192 /**< Calls that wait for the settler; beyond it keys are not set. */
 #define PAY_WEBHOOK_BATCH_MAX 64
@@ -35,6 +37,14 @@ struct pay_webhook_expect {
 
 struct pay_webhook;
 
+/** One event of a callback, as it goes to Kafka. */
+struct pay_webhook_item {
+    char redis_key[PAY_WEBHOOK_KEY_BYTES_MAX];
+    enum pay_redis_known known; /**< PRESENT: durable already, not produced. */
+    struct pay_bytes value;
+    struct pay_str partition_key;
+};
+
 /** Between handle() and the answer. */
 struct pay_webhook_call {
     struct pay_ticket ticket; /**< First: a report finds the call behind it. */
@@ -47,10 +57,23 @@ struct pay_webhook_call {
     struct pay_webhook_expect expect;
     atomic_int waiting; /**< Reports to come, and one for handle() itself. */
     atomic_bool failed;
-    struct pay_webhook_call *next; /**< In the settler's queue. */
-    size_t key_count;
-    char (*keys)[PAY_WEBHOOK_KEY_BYTES_MAX]; /**< Redis keys of the items produced; behind the
-                                                struct. */
+    struct pay_webhook_call *next; /**< In a queue. */
+    bool produced;                 /**< At least one item; else all were durable already. */
+    struct pay_str traceparent;    /**< Absent: none. */
+    size_t item_count;
+    struct pay_webhook_item *items; /**< Behind the struct, and what they point to. */
+};
+
+/** Calls on their way to one thread that takes them in batches. */
+struct pay_call_queue {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    struct pay_webhook_call *first, **last;
+    size_t count;
+    bool waits;   /**< The thread sleeps and is to be woken. */
+    bool gathers; /**< ... but not yet for every call. */
+    bool at_once; /**< One of the calls does not wait. */
+    bool stopping;
 };
 
 /** Signed callbacks per second of one account. */
@@ -62,7 +85,6 @@ struct pay_webhook_rate {
 /** What one HTTP thread has for itself. */
 struct pay_webhook_thread {
     struct pay_desk desk;
-    struct pay_redis *redis; /**< NULL: no Redis configured. */
     struct pay_webhook_thread *next;
 };
 
@@ -70,17 +92,15 @@ struct pay_webhook {
     struct pay_ingest *ingest;
     struct pay_http_server *server;
     pthread_key_t thread_key;
-    pthread_mutex_t lock; /**< threads, rates, the settler's queue. */
-    pthread_cond_t wake;
+    pthread_mutex_t lock; /**< threads, rates. */
     struct pay_webhook_thread *threads;
     struct pay_webhook_rate *rates; /**< rate_count of PAY_ACCOUNTS_ACCOUNTS_MAX. */
     size_t rate_count;
-    struct pay_webhook_call *first, **last;
-    size_t queued;
-    bool stopping;
-    bool settler_started;
-    pthread_t settler;
-    struct pay_redis *redis; /**< The settler's own. */
+    struct pay_call_queue asking, settling;
+    bool asker_started, settler_started;
+    pthread_t asker, settler;
+    struct pay_redis *asker_redis; /**< The asker's own; NULL: none is configured. */
+    struct pay_redis *redis;       /**< The settler's own. */
     struct pay_store *store; /**< The settler's own; NULL: no account with `strict` answers. */
     int64_t store_due_us;    /**< Monotonic; not asked before: it has just failed. */
 };
@@ -95,6 +115,32 @@ void pay_webhook_handle(void *ctx, struct pay_http_request *req, const struct pa
 /** @brief Answer in the PSP's own way and count it. */
 void pay_webhook_answer(struct pay_webhook *webhook, struct pay_webhook_call *call,
                         enum pay_psp_outcome outcome);
+
+/** @brief A report came, or whoever produced is done: the last one answers. */
+void pay_webhook_one_less(struct pay_webhook_call *call);
+
+/* webhook_queue.c */
+void pay_call_queue_init(struct pay_call_queue *queue);
+void pay_call_queue_free(struct pay_call_queue *queue);
+/** @param at_once do not gather. @return false: @p max are waiting already. */
+PAY_MUST_CHECK bool pay_call_queue_put(struct pay_call_queue *queue, struct pay_webhook_call *call,
+                                       size_t max, bool at_once);
+/**
+ * @brief Wait for the first call, then @p gather_us for more, unless there are enough.
+ * @return how many; 0: it is stopped and empty.
+ */
+size_t pay_call_queue_take(struct pay_call_queue *queue, int64_t gather_us,
+                           struct pay_webhook_call *ret_calls[PAY_WEBHOOK_BATCH_MAX]);
+/** @brief From here on take() does not wait. */
+void pay_call_queue_stop(struct pay_call_queue *queue);
+
+/* webhook_ask.c */
+PAY_MUST_CHECK enum pay_status pay_webhook_asker_start(struct pay_webhook *webhook,
+                                                       struct pay_err *err);
+/** @brief What waits is produced first. */
+void pay_webhook_asker_stop(struct pay_webhook *webhook);
+/** @brief Ask Redis, and produce what it does not know. Takes the call. */
+void pay_webhook_ask(struct pay_webhook *webhook, struct pay_webhook_call *call);
 
 /* webhook_settle.c */
 PAY_MUST_CHECK enum pay_status pay_webhook_settler_start(struct pay_webhook *webhook,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/contracts/headers.h"
@@ -148,15 +147,12 @@ bool pay_webhook_head(void *ctx, const struct pay_http_view *view,
 static enum pay_status make_thread(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
                                    struct pay_err *err)
 {
-    const enum pay_status status =
-        pay_desk_make(&mine->desk, webhook->ingest, ARENA_BYTES_MAX, err);
-    return status == PAY_OK ? pay_webhook_redis(webhook, &mine->redis, err) : status;
+    return pay_desk_make(&mine->desk, webhook->ingest, ARENA_BYTES_MAX, err);
 }
 
 void pay_webhook_thread_free(struct pay_webhook_thread *thread)
 {
     pay_desk_free(&thread->desk);
-    (void)pay_redis_free(thread->redis);
     pay_mem_free(thread);
 }
 
@@ -213,8 +209,7 @@ void pay_webhook_answer(struct pay_webhook *webhook, struct pay_webhook_call *ca
     call->req = NULL;
 }
 
-/* One of the reports, or handle() itself; the last one answers. */
-static void one_less(struct pay_webhook_call *call)
+void pay_webhook_one_less(struct pay_webhook_call *call)
 {
     if (atomic_fetch_sub(&call->waiting, 1) != 1) {
         return;
@@ -226,8 +221,7 @@ static void one_less(struct pay_webhook_call *call)
         return;
     }
     if (!call->strict) {
-        pay_webhook_answer(webhook, call,
-                           call->key_count > 0 ? PAY_PSP_DURABLE : PAY_PSP_DUPLICATE);
+        pay_webhook_answer(webhook, call, call->produced ? PAY_PSP_DURABLE : PAY_PSP_DUPLICATE);
     }
     pay_webhook_settle(webhook, call);
 }
@@ -242,7 +236,7 @@ static void on_report(struct pay_ticket *ticket, enum pay_status status, const c
                 PAY_F_STR("reason", reason));
         atomic_store(&call->failed, true);
     }
-    one_less(call);
+    pay_webhook_one_less(call);
 }
 
 /* ---- a callback ---- */
@@ -263,31 +257,70 @@ static void make_key(const struct pay_webhook *webhook, const struct pay_psp_ite
     pay_buf_free(&buf);
 }
 
-/* What Redis knows to be durable needs no second copy; whatever else it says, or not, is a miss. */
-static void ask_redis(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
-                      char (*keys)[PAY_WEBHOOK_KEY_BYTES_MAX], size_t key_count,
-                      enum pay_redis_known *known)
+/* Encoded in the arena of the thread. */
+static enum pay_status encode(struct pay_webhook_thread *mine, const struct pay_callback *callback,
+                              struct pay_bytes values[PAY_PSP_ITEMS_MAX], struct pay_err *err)
 {
-    static const char *const names[PAY_REDIS_KNOWN_COUNT] = {"not_known", "absent", "present"};
-    struct pay_str texts[PAY_PSP_ITEMS_MAX];
-    for (size_t i = 0; i < key_count; i++) {
-        texts[i] = pay_str_of(keys[i]);
-        known[i] = PAY_REDIS_NOT_KNOWN;
+    enum pay_status status = PAY_OK;
+    for (size_t i = 0; i < callback->items.count && status == PAY_OK; i++) {
+        status = pay_callback_input(&mine->desk, callback, i, err);
+        if (status == PAY_OK) {
+            values[i] = pay_arena_bytes(mine->desk.arena, pay_buf_bytes(&mine->desk.value));
+            status = values[i].ptr != NULL ? PAY_OK
+                                           : pay_err_set(err, PAY_RETRY, 0, "encode", "arena full");
+        }
     }
-    if (mine->redis != NULL) {
-        pay_redis_exists_many(mine->redis, texts, key_count, known);
+    return status;
+}
+
+static size_t bytes_of(const struct pay_callback *callback, const struct pay_bytes *values)
+{
+    size_t bytes = sizeof(struct pay_webhook_call) + callback->traceparent.len +
+                   callback->items.count * sizeof(struct pay_webhook_item);
+    for (size_t i = 0; i < callback->items.count; i++) {
+        bytes += values[i].len + callback->items.items[i].partition_key.len;
     }
-    for (size_t i = 0; i < key_count; i++) {
-        pay_metric_add(webhook->ingest->metrics[PAY_IM_DEDUPE],
-                       (const char *const[]){names[known[i]]}, 1);
+    return bytes;
+}
+
+static const char *put(char **at, const void *bytes, size_t len)
+{
+    const char *begin = *at;
+    if (len > 0) {
+        memcpy(*at, bytes, len);
+    }
+    *at += len;
+    return begin;
+}
+
+/* Behind the call itself: its items, then what they point to. */
+static void fill_items(const struct pay_webhook *webhook, const struct pay_callback *callback,
+                       const struct pay_bytes *values, struct pay_webhook_call *call)
+{
+    call->items = (struct pay_webhook_item *)(call + 1);
+    call->item_count = callback->items.count;
+    char *at = (char *)(call->items + call->item_count);
+    for (size_t i = 0; i < call->item_count; i++) {
+        const struct pay_psp_item *from = &callback->items.items[i];
+        struct pay_webhook_item *item = &call->items[i];
+        make_key(webhook, from, item->redis_key);
+        item->value = (struct pay_bytes){(const uint8_t *)put(&at, values[i].ptr, values[i].len),
+                                         values[i].len};
+        item->partition_key = (struct pay_str){
+            put(&at, from->partition_key.ptr, from->partition_key.len), from->partition_key.len};
+    }
+    if (callback->traceparent.ptr != NULL) {
+        call->traceparent =
+            (struct pay_str){put(&at, callback->traceparent.ptr, callback->traceparent.len),
+                             callback->traceparent.len};
     }
 }
 
 static struct pay_webhook_call *make_call(struct pay_webhook *webhook, struct pay_http_request *req,
-                                          const struct pay_callback *callback)
+                                          const struct pay_callback *callback,
+                                          const struct pay_bytes *values)
 {
-    const size_t keys = callback->items.count;
-    struct pay_webhook_call *call = pay_mem_new(1, sizeof *call + keys * PAY_WEBHOOK_KEY_BYTES_MAX);
+    struct pay_webhook_call *call = pay_mem_new(1, bytes_of(callback, values));
     if (call == NULL) {
         return NULL;
     }
@@ -304,59 +337,8 @@ static struct pay_webhook_call *make_call(struct pay_webhook *webhook, struct pa
     call->expect.has_amount = event->type == PAY_EV_ATTEMPT_SUCCEEDED && event->has_amount;
     call->expect.amount = event->amount;
     atomic_store(&call->waiting, 1);
-    call->keys = (char (*)[PAY_WEBHOOK_KEY_BYTES_MAX])(call + 1);
+    fill_items(webhook, callback, values, call);
     return call;
-}
-
-static enum pay_status produce_item(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
-                                    const struct pay_callback *callback, size_t item,
-                                    struct pay_webhook_call *call, struct pay_err *err)
-{
-    enum pay_status status = pay_callback_input(&mine->desk, callback, item, err);
-    if (status != PAY_OK) {
-        return status;
-    }
-    struct pay_kafka_headers headers;
-    const struct pay_outlet_record record = {
-        .topic = webhook->ingest->topics[PAY_TOPIC_INPUTS],
-        .key = callback->items.items[item].partition_key,
-        .value = pay_buf_bytes(&mine->desk.value),
-        .headers = pay_ingest_headers(&headers, callback->traceparent),
-    };
-    atomic_fetch_add(&call->waiting, 1);
-    status = pay_outlet_put(webhook->ingest->outlet, &record, &call->ticket, err);
-    if (status != PAY_OK) {
-        atomic_fetch_sub(&call->waiting, 1); /* handle() still holds one: this is not the last. */
-    }
-    return status;
-}
-
-static void produce(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
-                    const struct pay_callback *callback, struct pay_webhook_call *call)
-{
-    static _Thread_local char keys[PAY_PSP_ITEMS_MAX][PAY_WEBHOOK_KEY_BYTES_MAX];
-    enum pay_redis_known known[PAY_PSP_ITEMS_MAX];
-    struct pay_err err = {.status = PAY_OK};
-    const size_t items = callback->items.count;
-    for (size_t i = 0; i < items; i++) {
-        make_key(webhook, &callback->items.items[i], keys[i]);
-    }
-    ask_redis(webhook, mine, keys, items, known);
-    for (size_t i = 0; i < items; i++) {
-        if (known[i] == PAY_REDIS_PRESENT) {
-            continue;
-        }
-        memcpy(call->keys[call->key_count], keys[i], PAY_WEBHOOK_KEY_BYTES_MAX);
-        call->key_count++; /* Before the put: the report may come at once. */
-        if (produce_item(webhook, mine, callback, i, call, &err) != PAY_OK) {
-            pay_log(PAY_LOG_WARN, "callback_not_produced", PAY_F_STR("psp_account", call->account),
-                    PAY_F_ERR(&err));
-            atomic_store(&call->failed, true);
-            break;
-        }
-    }
-    PAY_FAULT("after_produce_before_answer");
-    one_less(call);
 }
 
 static void refuse(struct pay_webhook *webhook, struct pay_http_request *req,
@@ -388,6 +370,26 @@ static bool fill_raw(const struct pay_http_view *view, struct pay_arena *arena,
     return true;
 }
 
+/* Verified and understood: from here on the answer says whether it is durable. */
+static void keep(struct pay_webhook *webhook, struct pay_webhook_thread *mine,
+                 struct pay_http_request *req, const struct pay_callback *callback)
+{
+    struct pay_bytes values[PAY_PSP_ITEMS_MAX];
+    struct pay_err err = {.status = PAY_OK};
+    struct pay_webhook_call *call = NULL;
+    if (encode(mine, callback, values, &err) != PAY_OK) {
+        pay_log(PAY_LOG_WARN, "callback_not_produced",
+                PAY_F_STR("psp_account", callback->account->psp.id), PAY_F_ERR(&err));
+    } else {
+        call = make_call(webhook, req, callback, values);
+    }
+    if (call != NULL) {
+        pay_webhook_ask(webhook, call);
+    } else {
+        refuse(webhook, req, callback->account, PAY_PSP_UNAVAILABLE);
+    }
+}
+
 static void handle_for(struct pay_webhook *webhook, struct pay_http_request *req,
                        const struct pay_http_view *view, const struct pay_account *account)
 {
@@ -416,12 +418,7 @@ static void handle_for(struct pay_webhook *webhook, struct pay_http_request *req
         refuse(webhook, req, account, PAY_PSP_TOO_FAST);
         return;
     }
-    struct pay_webhook_call *call = make_call(webhook, req, &callback);
-    if (call == NULL) {
-        refuse(webhook, req, account, PAY_PSP_UNAVAILABLE);
-        return;
-    }
-    produce(webhook, mine, &callback, call);
+    keep(webhook, mine, req, &callback);
 }
 
 void pay_webhook_handle(void *ctx, struct pay_http_request *req, const struct pay_http_view *view)

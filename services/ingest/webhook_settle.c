@@ -13,6 +13,7 @@
 #include "common/base/banned.h"
 
 #define STORE_PAUSE_US INT64_C(1000000) /* After a failure of the database. */
+#define GATHER_US INT64_C(5000)         /* Keys that come meanwhile are set in one round trip. */
 
 static bool connected(struct pay_webhook *webhook, struct pay_err *err)
 {
@@ -87,11 +88,14 @@ static void flush(struct pay_webhook *webhook, struct key_batch *batch)
 static void add_keys(struct pay_webhook *webhook, const struct pay_webhook_call *call,
                      struct key_batch *batch)
 {
-    for (size_t i = 0; i < call->key_count; i++) {
+    for (size_t i = 0; i < call->item_count; i++) {
+        if (call->items[i].known == PAY_REDIS_PRESENT) {
+            continue;
+        }
         if (batch->count == PAY_REDIS_KEYS_MAX) {
             flush(webhook, batch);
         }
-        batch->keys[batch->count++] = pay_str_of(call->keys[i]);
+        batch->keys[batch->count++] = pay_str_of(call->items[i].redis_key);
     }
 }
 
@@ -106,25 +110,6 @@ static void set_keys(struct pay_webhook *webhook, struct pay_webhook_call *const
         add_keys(webhook, calls[i], &batch);
     }
     flush(webhook, &batch);
-}
-
-static size_t take_batch(struct pay_webhook *webhook, struct pay_webhook_call **calls)
-{
-    size_t count = 0;
-    (void)pthread_mutex_lock(&webhook->lock);
-    while (webhook->first == NULL && !webhook->stopping) {
-        (void)pthread_cond_wait(&webhook->wake, &webhook->lock);
-    }
-    while (webhook->first != NULL && count < PAY_WEBHOOK_BATCH_MAX) {
-        calls[count++] = webhook->first;
-        webhook->first = webhook->first->next;
-    }
-    if (webhook->first == NULL) {
-        webhook->last = &webhook->first;
-    }
-    webhook->queued -= count;
-    (void)pthread_mutex_unlock(&webhook->lock);
-    return count;
 }
 
 static void answer_strict(struct pay_webhook *webhook, struct pay_webhook_call *const *calls,
@@ -142,7 +127,8 @@ static void *run(void *arg)
     struct pay_webhook *webhook = arg;
     struct pay_webhook_call *calls[PAY_WEBHOOK_BATCH_MAX];
     size_t count = 0;
-    while ((count = take_batch(webhook, calls)) > 0) { /* 0: stopping, and nothing is left. */
+    /* 0: stopping, and nothing is left. */
+    while ((count = pay_call_queue_take(&webhook->settling, GATHER_US, calls)) > 0) {
         answer_strict(webhook, calls, count);
         set_keys(webhook, calls, count);
         for (size_t i = 0; i < count; i++) {
@@ -154,24 +140,19 @@ static void *run(void *arg)
 
 void pay_webhook_settle(struct pay_webhook *webhook, struct pay_webhook_call *call)
 {
-    (void)pthread_mutex_lock(&webhook->lock);
-    const bool room = webhook->queued < PAY_WEBHOOK_SETTLE_MAX || call->req != NULL;
-    if (room) {
-        call->next = NULL;
-        *webhook->last = call;
-        webhook->last = &call->next;
-        webhook->queued++;
-        (void)pthread_cond_signal(&webhook->wake);
+    const bool is_answered = call->req == NULL;
+    if (is_answered && webhook->redis == NULL) {
+        pay_mem_free(call); /* Nothing is left to do. */
+        return;
     }
-    (void)pthread_mutex_unlock(&webhook->lock);
-    if (!room) { /* Answered already; only its keys are not set. */
-        pay_mem_free(call);
+    if (!pay_call_queue_put(&webhook->settling, call,
+                            is_answered ? PAY_WEBHOOK_SETTLE_MAX : SIZE_MAX, !is_answered)) {
+        pay_mem_free(call); /* Only its keys are not set. */
     }
 }
 
 enum pay_status pay_webhook_settler_start(struct pay_webhook *webhook, struct pay_err *err)
 {
-    webhook->last = &webhook->first;
     if (pthread_create(&webhook->settler, NULL, run, webhook) != 0) {
         return pay_err_set(err, PAY_FATAL, 0, "settler", "no thread");
     }
@@ -181,11 +162,8 @@ enum pay_status pay_webhook_settler_start(struct pay_webhook *webhook, struct pa
 
 void pay_webhook_settler_stop(struct pay_webhook *webhook)
 {
-    (void)pthread_mutex_lock(&webhook->lock);
-    webhook->stopping = true;
-    (void)pthread_cond_signal(&webhook->wake);
-    (void)pthread_mutex_unlock(&webhook->lock);
     if (webhook->settler_started) {
+        pay_call_queue_stop(&webhook->settling);
         (void)pthread_join(webhook->settler, NULL);
     }
 }
