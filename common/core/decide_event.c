@@ -232,7 +232,7 @@ static void count_not_found(struct pay_turn *turn, int attempt_index,
     struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
 
     attempt->query_count++;
-    pay_row_touch(&attempt->change);
+    pay_row_count(&attempt->change);
     if (ruling->counts) {
         const struct pay_not_found_row row = pay_not_found_next(
             (struct pay_not_found_row){attempt->not_found_count, attempt->not_found_from_us},
@@ -469,7 +469,7 @@ static void decide_query_failed(struct pay_turn *turn, int attempt_index)
 
     pay_turn_verdict(turn, PAY_VERDICT_IGNORE, "QUERY_FAILED");
     attempt->query_count++;
-    pay_row_touch(&attempt->change);
+    pay_row_count(&attempt->change);
     pay_decide_record_attempt(turn, attempt_index); /* The state's own row asks next. */
 }
 

@@ -139,7 +139,7 @@ static void decide_ignore(struct pay_turn *turn, struct pay_money_ref ref,
     }
     if (column == PAY_ME_NOT_FOUND) {
         action->query_count++;
-        pay_row_touch(&action->change);
+        pay_row_count(&action->change);
     }
     if (ruling->counts) {
         const struct pay_not_found_row row = pay_not_found_next(
@@ -495,6 +495,6 @@ void pay_decide_money_query_failed(struct pay_turn *turn, struct pay_money_ref r
 
     pay_turn_verdict(turn, PAY_VERDICT_IGNORE, "QUERY_FAILED");
     action->query_count++;
-    pay_row_touch(&action->change);
+    pay_row_count(&action->change);
     pay_money_record(turn, ref); /* The state's own row asks next. */
 }

@@ -13,7 +13,12 @@
 
 #include "common/core/money.h"
 
-enum pay_row_change { PAY_ROW_SAME, PAY_ROW_UPDATED, PAY_ROW_INSERTED };
+/**
+ * What is to be written of a row. An update raises the row's version, on which an operator's
+ * request rests; a query that brought nothing is only counted, or no request about an UNKNOWN would
+ * live to its second approval.
+ */
+enum pay_row_change { PAY_ROW_SAME, PAY_ROW_COUNTED, PAY_ROW_UPDATED, PAY_ROW_INSERTED };
 
 /** What is known of a route's PSP: the adapter's constants and the account's `unknown` policy. */
 struct pay_psp_traits {

@@ -15,8 +15,15 @@ void pay_turn_verdict(struct pay_turn *turn, enum pay_verdict verdict, const cha
 
 void pay_row_touch(enum pay_row_change *change)
 {
-    if (*change == PAY_ROW_SAME) {
+    if (*change == PAY_ROW_SAME || *change == PAY_ROW_COUNTED) {
         *change = PAY_ROW_UPDATED;
+    }
+}
+
+void pay_row_count(enum pay_row_change *change)
+{
+    if (*change == PAY_ROW_SAME) {
+        *change = PAY_ROW_COUNTED;
     }
 }
 

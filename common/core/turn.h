@@ -52,6 +52,8 @@ int pay_turn_record(struct pay_turn *turn, const struct pay_record *record);
 void pay_turn_verdict(struct pay_turn *turn, enum pay_verdict verdict, const char *reason_code);
 
 void pay_row_touch(enum pay_row_change *change);
+/** Only its counters of queries have changed: written, and its version stays. */
+void pay_row_count(enum pay_row_change *change);
 /** @return from + span, INT64_MAX when that is not a number. */
 int64_t pay_time_after(int64_t from_us, int64_t span_us);
 int64_t pay_time_earlier(int64_t a_us, int64_t b_us);

@@ -98,7 +98,8 @@ static const struct pay_column amounts_columns[] = {
 
 static const struct pay_pg_stmt update_attempt = {
     .name = "attempt_update",
-    .sql = "UPDATE payfact.payment_attempt AS a SET version = a.version + 1, status = u.status,"
+    .sql = "UPDATE payfact.payment_attempt AS a SET version = a.version +"
+           " CASE u.change WHEN 'COUNTED' THEN 0 ELSE 1 END, status = u.status,"
            " live = u.live, result_certainty = u.certainty, last_accepted_event_id = u.last_event,"
            " query_count = u.queries, not_found_count = u.not_founds,"
            " unknown_since = u.unknown_since, submitted_at = u.submitted_at,"
@@ -110,11 +111,13 @@ static const struct pay_pg_stmt update_attempt = {
            " FROM unnest($1::text[], $2::int8[], $3::text[], $4::bool[], $5::int2[], $6::text[],"
            " $7::int4[], $8::int4[], $9::timestamptz[], $10::timestamptz[], $11::int2[],"
            " $12::int2[], $13::int2[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[],"
-           " $17::text[], $18::text[], $19::text[], $20::timestamptz[], $21::timestamptz[])"
+           " $17::text[], $18::text[], $19::text[], $20::timestamptz[], $21::timestamptz[],"
+           " $22::text[])"
            " AS u(id, version, status, live, certainty,"
            " last_event, queries, not_founds, unknown_since, submitted_at, action_no, confirm_no,"
            " cancel_no, action_expires_at, psp_expires_at, auth_expires_at, cancel_cause, fclass,"
-           " fcode, not_found_from, known_at) WHERE a.attempt_id = u.id AND a.version = u.version",
+           " fcode, not_found_from, known_at, change) WHERE a.attempt_id = u.id AND a.version = "
+           "u.version",
 };
 
 static const struct pay_column update_columns[] = {
@@ -139,6 +142,7 @@ static const struct pay_column update_columns[] = {
     {PAY_COLUMN_CHARS_NULL, AT(failure_code), NULL},
     {PAY_COLUMN_TIME, AT(not_found_from_us), NULL},
     {PAY_COLUMN_TIME, AT(known_at_us), NULL},
+    {PAY_COLUMN_NAME, AT(change), pay_column_row_change},
 };
 
 static const struct pay_pg_stmt insert_redirect = {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/core/snapshot.h"
 #include "common/core/types.h"
 
 #include "common/base/banned.h"
@@ -180,6 +181,11 @@ const char *pay_column_verdict(int value)
 const char *pay_column_source(int value)
 {
     return pay_source_name((enum pay_source)value);
+}
+
+const char *pay_column_row_change(int value)
+{
+    return value == PAY_ROW_COUNTED ? "COUNTED" : "UPDATED";
 }
 
 const char *pay_column_money_status(int value)

@@ -67,7 +67,8 @@ static const struct pay_column insert_columns[] = {
 
 /* What it is, for whom and how much never changes. */
 #define UPDATE_ACTION(table_, id_)                                                         \
-    "UPDATE payfact." table_ " AS a SET version = a.version + 1, status = u.status,"       \
+    "UPDATE payfact." table_ " AS a SET version = a.version +"                             \
+    " CASE u.change WHEN 'COUNTED' THEN 0 ELSE 1 END, status = u.status,"                  \
     " result_certainty = u.certainty, provider_reference = u.reference,"                   \
     " last_accepted_event_id = u.last_event, query_count = u.queries,"                     \
     " not_found_count = u.not_founds, not_found_from = u.not_found_from,"                  \
@@ -75,9 +76,9 @@ static const struct pay_column insert_columns[] = {
     " failure_class = u.fclass, failure_code = u.fcode, updated_at = now()"                \
     " FROM unnest($1::text[], $2::int8[], $3::text[], $4::int2[], $5::text[], $6::text[]," \
     " $7::int4[], $8::int4[], $9::timestamptz[], $10::timestamptz[], $11::timestamptz[],"  \
-    " $12::timestamptz[], $13::text[], $14::text[])"                                       \
+    " $12::timestamptz[], $13::text[], $14::text[], $15::text[])"                          \
     " AS u(id, version, status, certainty, reference, last_event, queries, not_founds,"    \
-    " not_found_from, unknown_since, retry_at, give_up_at, fclass, fcode)"                 \
+    " not_found_from, unknown_since, retry_at, give_up_at, fclass, fcode, change)"         \
     " WHERE a." id_ " = u.id AND a.version = u.version"
 
 static const struct pay_pg_stmt update_action[PAY_MONEY_KIND_COUNT] = {
@@ -102,6 +103,7 @@ static const struct pay_column update_columns[] = {
     {PAY_COLUMN_TIME, ACT(give_up_at_us), NULL},
     {PAY_COLUMN_NAME, ACT(failure_class), pay_column_failure_class},
     {PAY_COLUMN_CHARS_NULL, ACT(failure_code), NULL},
+    {PAY_COLUMN_NAME, ACT(change), pay_column_row_change},
 };
 
 enum pay_status pay_store_action_add(struct pay_store *store, enum pay_money_kind kind,

@@ -88,6 +88,7 @@ const char *pay_column_deadline_kind(int value);
 const char *pay_column_aggregate(int value);
 const char *pay_column_verdict(int value);
 const char *pay_column_source(int value);
+const char *pay_column_row_change(int value); /**< COUNTED: the row's version stays. */
 const char *pay_column_money_status(int value);
 const char *pay_column_origin(int value);
 const char *pay_column_dispute_status(int value);

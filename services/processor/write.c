@@ -148,7 +148,7 @@ static bool add_attempts(struct pay_arena *arena, struct pay_unit *unit, struct 
             fits = pay_list_add(arena, &rest->new_attempts, attempt);
             continue;
         }
-        if (attempt->change == PAY_ROW_UPDATED) {
+        if (attempt->change != PAY_ROW_SAME) {
             fits = pay_list_add(arena, &rest->attempts, attempt);
         }
         if (attempt->amounts_changed) {

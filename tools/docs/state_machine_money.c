@@ -144,7 +144,8 @@ static void put_control(struct document *doc)
         "wait for %d approvals by different principals, neither the requester. Each names the "
         "request and the SHA-256 of its bytes, and counts once per principal. What was asked "
         "for is done on the second, if its row has the expected version (an order: the status "
-        "seen) still; else it is STALE. After it no attempt begins by itself.\n",
+        "seen) still; else it is STALE. A query that brought nothing is counted and leaves the "
+        "version. After it no attempt begins by itself.\n",
         PAY_APPROVALS_NEEDED);
     put_words(doc, "Reason codes", pay_control_reason_at);
     put_words(doc, "Resolution codes", pay_resolution_at);

@@ -239,6 +239,15 @@ static void a_changed_action_compares_its_own_version(void **state)
     assert_int_equal(pay_store_flush(world->store, &world->err), PAY_RETRY);
     assert_int_equal(world->err.code, PAY_STORE_COUNT);
     pay_store_rollback(world->store);
+    /* Counted only: the version stays. */
+    row.action.version = 2;
+    row.action.query_count = 5;
+    row.action.change = PAY_ROW_COUNTED;
+    must(world, pay_store_begin(world->store, &world->err));
+    must(world, pay_store_action_update(world->store, PAY_MONEY_REFUND, rows, 1, &world->err));
+    commit(world);
+    assert_int_equal(load(world)->refunds[0].query_count, 5);
+    assert_int_equal(load(world)->refunds[0].version, 2);
 }
 
 static void a_dispute_comes_back_as_it_was_written(void **state)

@@ -572,6 +572,16 @@ static void an_attempts_own_version_is_compared_too(void **state)
     snapshot = load(world, world->a, P1);
     assert_int_equal(snapshot->attempts[0].status, PAY_ATTEMPT_SUBMITTED);
     assert_int_equal(snapshot->attempts[0].version, 2);
+    /* A query that brought nothing is counted, and is no other version to an operator. */
+    attempt = &snapshot->attempts[0];
+    rows[0] = attempt;
+    attempt->change = PAY_ROW_COUNTED;
+    attempt->query_count = 3;
+    must(world, pay_store_attempt_update(world->a, rows, 1, &world->err));
+    must(world, pay_store_flush(world->a, &world->err));
+    snapshot = load(world, world->a, P1);
+    assert_int_equal(snapshot->attempts[0].query_count, 3);
+    assert_int_equal(snapshot->attempts[0].version, 2);
 }
 
 /* ---- races that wait for each other: the second one runs in a thread ---- */

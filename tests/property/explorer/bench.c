@@ -520,7 +520,7 @@ static void count(void)
     xp_counters.version += bench.decision.history_count > 0 ? 1 : 0;
     xp_counters.sequence = snap->order.event_sequence;
     for (size_t i = 0; i < snap->attempt_count; i++) {
-        xp_counters.attempt_versions[i] += snap->attempts[i].change != PAY_ROW_SAME ? 1 : 0;
+        xp_counters.attempt_versions[i] += snap->attempts[i].change >= PAY_ROW_UPDATED ? 1 : 0;
     }
 }
 

@@ -424,7 +424,7 @@ static void a_failed_query_counts_and_touches_no_state(void **state)
         assert_verdict(w, IGNORE, "QUERY_FAILED");
         assert_int_equal(world_attempt(w, 1)->status, s);
         assert_int_equal(world_attempt(w, 1)->query_count, 1);
-        assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_UPDATED);
+        assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_COUNTED);
         assert_int_equal(w->out.effect_count, 0); /* The state's own row asks next. */
     }
 }

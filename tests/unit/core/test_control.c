@@ -176,6 +176,69 @@ static void a_request_is_stale_once_its_row_has_changed(void **state)
     assert_verdict(w, REJECT, "STALE_REQUEST"); /* Already when it is asked for. */
 }
 
+/* As the store does. */
+static void store_row(enum pay_row_change *change, int64_t *version)
+{
+    *version += *change >= PAY_ROW_UPDATED ? 1 : 0;
+    *change = PAY_ROW_SAME;
+}
+
+/* A PSP that is silent for ever is asked for ever: between two people's words nothing else comes.
+ */
+static void a_query_that_brought_nothing_leaves_a_request_alive(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    const char *request_id = ask_to_close(w, "FAILED");
+
+    world_word(w, PAY_CMD_APPROVE, "bob", request_id);
+    world_say(w, PAY_EV_QUERY_FAILED, 1, PAY_EVIDENCE_QUERY);
+    assert_int_equal(w->attempts[0].change, PAY_ROW_COUNTED);
+    store_row(&w->attempts[0].change, &w->attempts[0].version);
+    world_not_found(w, 1, w->now_us);
+    store_row(&w->attempts[0].change, &w->attempts[0].version);
+    assert_int_equal(w->attempts[0].query_count, 2);
+    world_word(w, PAY_CMD_APPROVE, "cat", request_id);
+    assert_verdict(w, APPLY, "APPROVED");
+    assert_status(w, 1, FAILED);
+
+    request_id = ask_to_close(w, "FAILED");
+    world_word(w, PAY_CMD_APPROVE, "bob", request_id);
+    world_say(w, PAY_EV_ATTEMPT_PROCESSING, 1, PAY_EVIDENCE_WEBHOOK); /* It is not silent. */
+    store_row(&w->attempts[0].change, &w->attempts[0].version);
+    world_word(w, PAY_CMD_APPROVE, "cat", request_id);
+    assert_verdict(w, REJECT, "STALE_REQUEST");
+}
+
+static void the_same_holds_for_a_refund(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    world_money_command(w, PAY_CMD_REQUEST_REFUND, 7000);
+    world_action_pass(w, "R01.REFUND");
+    world_action_say(w, PAY_EV_REFUND_UNKNOWN, "R01", PAY_EVIDENCE_LOCAL);
+    assert_action(w, "R01", UNKNOWN);
+    store_row(&w->refunds[0].change, &w->refunds[0].version);
+    struct pay_command *command = world_operator_command(w, PAY_CMD_FORCE_CLOSE_UNKNOWN, "ann");
+    command->controlled.aggregate_id = pay_str_of(world_id("R01"));
+    command->controlled.expected_version = w->refunds[0].version;
+    command->controlled.to_status = PAY_STR("FAILED");
+    const char *request_id = ask(w);
+    world_word(w, PAY_CMD_APPROVE, "bob", request_id);
+    world_action_event(w, PAY_EV_QUERY_FAILED, "R01");
+    world_action_answers(w, "R01.QUERY.v1", PAY_QUERY_BY_REQUEST_NUMBER, w->now_us);
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "QUERY_FAILED");
+    assert_int_equal(w->refunds[0].query_count, 1);
+    store_row(&w->refunds[0].change, &w->refunds[0].version);
+    world_word(w, PAY_CMD_APPROVE, "cat", request_id);
+    assert_verdict(w, APPLY, "APPROVED");
+    assert_action(w, "R01", FAILED);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
+}
+
 static void declined_or_expired_it_is_over(void **state)
 {
     (void)state;
@@ -615,6 +678,8 @@ int main(void)
         cmocka_unit_test(an_approval_names_the_bytes_that_it_approves),
         cmocka_unit_test(only_an_operator_asks_and_approves),
         cmocka_unit_test(a_request_is_stale_once_its_row_has_changed),
+        cmocka_unit_test(a_query_that_brought_nothing_leaves_a_request_alive),
+        cmocka_unit_test(the_same_holds_for_a_refund),
         cmocka_unit_test(declined_or_expired_it_is_over),
         cmocka_unit_test(a_request_that_could_not_be_carried_out_is_refused),
         cmocka_unit_test(an_unknown_attempt_is_closed_as_paid_for_its_amount),

@@ -82,7 +82,7 @@ static void note_2_as_many_in_a_row_as_the_psp_needs_then_failed(void **state)
     assert_verdict(w, IGNORE, "NOT_FOUND_COUNTED");
     assert_status(w, 1, UNKNOWN);
     assert_int_equal(world_attempt(w, 1)->not_found_count, 1);
-    assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_UPDATED);
+    assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_COUNTED);
     world_not_found(w, 1, after_us + 2);
     assert_verdict(w, APPLY, "PSP_NOT_FOUND");
     assert_status(w, 1, FAILED);
