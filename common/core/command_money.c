@@ -283,7 +283,7 @@ static const char *check_refund(const struct pay_turn *turn, int attempt_index)
     if (attempt->amounts.captured == 0) {
         return "NOTHING_CAPTURED";
     }
-    if (pay_case_is_open(turn, PAY_CASE_OVER_REFUND)) {
+    if (pay_case_blocks_refunds(turn, attempt_index)) {
         return "OVER_REFUND";
     }
     if (PAY_GUARD(REFUNDABLE,

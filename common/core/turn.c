@@ -379,6 +379,27 @@ bool pay_case_is_open(const struct pay_turn *turn, enum pay_case_kind kind)
     return pay_case_find_open(turn, kind) >= 0;
 }
 
+bool pay_case_blocks_refunds(const struct pay_turn *turn, int attempt_index)
+{
+    const int index = pay_case_find_open(turn, PAY_CASE_OVER_REFUND);
+    if (index < 0) {
+        return false;
+    }
+    const char *about = turn->snap->cases[index].aggregate_id;
+    return strcmp(about, pay_turn_attempt(turn, attempt_index)->attempt_id) == 0 ||
+           strcmp(about, turn->snap->order.payment_id) == 0;
+}
+
+/* A payment has one open case of a kind: what blocks two attempts is the whole payment's. */
+static void add_evidence(const struct pay_turn *turn, struct pay_case *open,
+                         const char *aggregate_id)
+{
+    if (open->kind == PAY_CASE_OVER_REFUND && strcmp(open->aggregate_id, aggregate_id) != 0) {
+        copy_id(open->aggregate_id, sizeof open->aggregate_id, turn->snap->order.payment_id);
+    }
+    pay_row_touch(&open->change);
+}
+
 bool pay_case_money_open(const struct pay_turn *turn)
 {
     for (size_t i = 0; i < turn->snap->case_count; i++) {
@@ -433,16 +454,16 @@ bool pay_case_open(struct pay_turn *turn, enum pay_case_kind kind, int attempt_i
 {
     struct pay_snapshot *snap = turn->snap;
     const int open_index = pay_case_find_open(turn, kind);
+    const char *aggregate_id = attempt_index < 0
+                                   ? snap->order.payment_id
+                                   : pay_turn_attempt(turn, attempt_index)->attempt_id;
 
     if (open_index >= 0) {
-        pay_row_touch(&snap->cases[open_index].change);
+        add_evidence(turn, &snap->cases[open_index], aggregate_id);
         return false;
     }
     PAY_ASSERT(snap->case_count < snap->case_cap);
     const int index = (int)snap->case_count;
-    const char *aggregate_id = attempt_index < 0
-                                   ? snap->order.payment_id
-                                   : pay_turn_attempt(turn, attempt_index)->attempt_id;
     struct pay_case *open = &snap->cases[index];
     memset(open, 0, sizeof *open);
     open->change = PAY_ROW_INSERTED;

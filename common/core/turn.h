@@ -98,6 +98,8 @@ bool pay_case_open(struct pay_turn *turn, enum pay_case_kind kind, int attempt_i
 /** @return index of the open case of that kind, of which there is at most one; -1: none. */
 int pay_case_find_open(const struct pay_turn *turn, enum pay_case_kind kind);
 bool pay_case_is_open(const struct pay_turn *turn, enum pay_case_kind kind);
+/** @return whether an OVER_REFUND is open that concerns this attempt. */
+bool pay_case_blocks_refunds(const struct pay_turn *turn, int attempt_index);
 bool pay_case_money_open(const struct pay_turn *turn);
 
 #endif /* PAY_CORE_TURN_H */

@@ -44,15 +44,16 @@ static const struct pay_column insert_columns[] = {
 static const struct pay_pg_stmt update_case = {
     .name = "case_update",
     .sql = "UPDATE payfact.manual_case AS c SET version = c.version + 1,"
-           " evidence = CASE WHEN jsonb_array_length(c.evidence) < 100 THEN c.evidence || " EVIDENCE
-           " ELSE c.evidence END,"
+           " aggregate_id = u.aggregate, evidence = CASE WHEN jsonb_array_length(c.evidence) < 100 "
+           "THEN c.evidence || " EVIDENCE " ELSE c.evidence END,"
            " proposed_refund_minor = coalesce(u.refund, c.proposed_refund_minor),"
            " status = CASE WHEN u.open THEN 'OPEN' ELSE 'RESOLVED' END,"
            " resolved_by = CASE WHEN u.open THEN NULL ELSE u.by END,"
            " resolved_at = CASE WHEN u.open THEN NULL ELSE now() END,"
            " resolution_code = CASE WHEN u.open THEN NULL ELSE u.code END"
            " FROM unnest($1::text[], $2::int8[], $3::text[], $4::text[], $5::text[], $6::bool[],"
-           " $7::text[], $8::text[]) AS u(id, refund, input, event, reason, open, by, code)"
+           " $7::text[], $8::text[], $9::text[])"
+           " AS u(id, refund, input, event, reason, open, by, code, aggregate)"
            " WHERE c.case_id = u.id AND c.status = 'OPEN'",
 };
 
@@ -65,6 +66,7 @@ static const struct pay_column update_columns[] = {
     {PAY_COLUMN_BOOL, ROW(open), NULL},
     {PAY_COLUMN_STR, ROW(resolved_by), NULL},
     {PAY_COLUMN_STR, ROW(resolution_code), NULL},
+    {PAY_COLUMN_STR, ROW(aggregate_id), NULL},
 };
 
 static const struct pay_pg_stmt find_loose = {

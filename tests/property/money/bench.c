@@ -213,7 +213,7 @@ static const struct {
     enum pay_case_kind kind;
     uint8_t bit;
 } case_bits[] = {
-    {PAY_CASE_OVER_REFUND, MX_CASE_OVER_REFUND},
+    {PAY_CASE_OVER_REFUND, MX_CASE_OVER_REFUND | MX_CASE_OVER_REFUND_2},
     {PAY_CASE_CONTRADICTION, MX_CASE_CONTRADICTION},
     {PAY_CASE_AMOUNT_MISMATCH, MX_CASE_AMOUNT},
     {PAY_CASE_CAPTURE_REVERSED, MX_CASE_REVERSED},
@@ -223,6 +223,25 @@ static const struct {
     {PAY_CASE_RESERVATION_OVERDUE, MX_CASE_OTHER},
     {PAY_CASE_CANNOT_CLOSE, MX_CASE_OTHER},
 };
+
+/* Only of an over-refund the world remembers whose it is. */
+static const char *case_of(enum pay_case_kind kind, uint8_t cases)
+{
+    const uint8_t both = MX_CASE_OVER_REFUND | MX_CASE_OVER_REFUND_2;
+    if (kind != PAY_CASE_OVER_REFUND || (cases & MX_CASE_OVER_REFUND_2) == 0) {
+        return mx_id('A', 1);
+    }
+    return (cases & both) == both ? MX_PAYMENT : mx_id('A', 2);
+}
+
+static uint8_t case_bit(const struct pay_case *from, uint8_t bits)
+{
+    if (from->kind != PAY_CASE_OVER_REFUND || strcmp(from->aggregate_id, MX_PAYMENT) == 0) {
+        return bits;
+    }
+    return strcmp(from->aggregate_id, mx_id('A', 1)) == 0 ? MX_CASE_OVER_REFUND
+                                                          : MX_CASE_OVER_REFUND_2;
+}
 
 static void load_cases(struct pay_snapshot *snap, uint8_t cases)
 {
@@ -234,7 +253,7 @@ static void load_cases(struct pay_snapshot *snap, uint8_t cases)
             open->number = 1;
             open->version = MX_VERSION;
             copy(open->case_id, sizeof open->case_id, pay_case_kind_name(open->kind));
-            copy(open->aggregate_id, sizeof open->aggregate_id, mx_id('A', 1));
+            copy(open->aggregate_id, sizeof open->aggregate_id, case_of(open->kind, cases));
         }
     }
 }
@@ -488,7 +507,9 @@ static bool store(struct mx_world *world)
     }
     for (size_t i = 0; i < snap->case_count; i++) {
         for (size_t b = 0; b < sizeof case_bits / sizeof case_bits[0]; b++) {
-            world->cases |= snap->cases[i].kind == case_bits[b].kind ? case_bits[b].bit : 0;
+            world->cases |= snap->cases[i].kind == case_bits[b].kind
+                                ? case_bit(&snap->cases[i], case_bits[b].bit)
+                                : 0;
         }
     }
     if (snap->dispute_count > 0) {

@@ -258,12 +258,14 @@ static bool check_request(const struct mx_config *config, const struct mx_world 
         before->refunds[0].exists + before->refunds[1].exists + before->refunds[2].exists;
 
     (void)config;
+    const int blocks = step.index == 0 ? MX_CASE_OVER_REFUND : MX_CASE_OVER_REFUND_2;
+
     if (step.kind == MX_REFUND && refund_made) {
         return mx_check(v, MX_REQUESTABLE,
                         amount <= a->captured - a->refunded - a->refund_reserved - a->withdrawn,
                         "a refund of more than is refundable was accepted") &&
-               mx_check(v, MX_REQUESTABLE, (before->cases & MX_CASE_OVER_REFUND) == 0,
-                        "a refund was accepted under an OVER_REFUND case");
+               mx_check(v, MX_REQUESTABLE, (before->cases & blocks) == 0,
+                        "a refund was accepted under an OVER_REFUND case of its attempt");
     }
     if (step.kind == MX_CAPTURE && after->attempts[0].capture_reserved > a->capture_reserved) {
         return mx_check(v, MX_REQUESTABLE,

@@ -91,13 +91,14 @@ struct mx_world {
 
 /** Cases that a world remembers, as bits. */
 enum mx_case {
-    MX_CASE_OVER_REFUND = 1,
+    MX_CASE_OVER_REFUND = 1, /**< Of the first attempt; both bits: one case, of the payment. */
     MX_CASE_CONTRADICTION = 2,
     MX_CASE_AMOUNT = 4,
     MX_CASE_REVERSED = 8,
     MX_CASE_REFERENCE = 16,
     MX_CASE_DUPLICATE = 32,
-    MX_CASE_OTHER = 64
+    MX_CASE_OTHER = 64,
+    MX_CASE_OVER_REFUND_2 = 128 /**< Of the second attempt. */
 };
 
 enum mx_control {

@@ -602,6 +602,47 @@ static void a_refund_goes_to_the_attempt_that_holds_the_money(void **state)
     assert_amounts(w, 2, 10000, 0, 10000, 1000, 0, 0);
 }
 
+static void refund_of(struct world *w, const char *attempt_id, int64_t amount_minor)
+{
+    struct pay_command *command = world_command(w, PAY_CMD_REQUEST_REFUND);
+
+    command->money = (struct pay_cmd_money){.amount = {amount_minor, "EUR"},
+                                            .attempt_id = pay_str_of(world_id(attempt_id))};
+    world_decide_command(w);
+}
+
+static void over_refund(struct world *w, int attempt_no, const char *reference)
+{
+    struct pay_event *event = world_event(w, PAY_EV_REFUND_SUCCEEDED, attempt_no);
+
+    event->provider_action_id = pay_str_of(reference);
+    event->has_amount = true;
+    event->amount.amount_minor = WORLD_AMOUNT + 1;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, NEEDS_RECONCILIATION, "OVER_REFUND");
+}
+
+static void an_over_refund_blocks_its_attempt_only(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    doubly_charged(w);
+    over_refund(w, 1, "re_1");
+    refund_of(w, "A01", 1000);
+    assert_verdict(w, REJECT, "OVER_REFUND");
+    refund_of(w, "A02", 1000);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    /* One case a kind: with the other attempt in it too it is the payment's, and blocks both. */
+    over_refund(w, 2, "re_2");
+    assert_string_equal(world_case(w, PAY_CASE_OVER_REFUND)->aggregate_id, WORLD_PAYMENT);
+    assert_int_equal(world_case(w, PAY_CASE_OVER_REFUND)->change, PAY_ROW_UPDATED);
+    refund_of(w, "A01", 1000);
+    assert_verdict(w, REJECT, "OVER_REFUND");
+    refund_of(w, "A02", 1000);
+    assert_verdict(w, REJECT, "OVER_REFUND");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -631,6 +672,7 @@ int main(void)
         cmocka_unit_test(a_smaller_sum_is_stale_and_a_reversal_does_not_make_it_news),
         cmocka_unit_test(what_a_sum_has_shown_is_not_made_again),
         cmocka_unit_test(a_refund_goes_to_the_attempt_that_holds_the_money),
+        cmocka_unit_test(an_over_refund_blocks_its_attempt_only),
     };
     return cmocka_run_group_tests_name("refund", tests, NULL, NULL);
 }
