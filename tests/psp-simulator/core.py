@@ -84,6 +84,7 @@ REQUEST_FAULTS = (
     "answer_5xx_after_charge",  # executed; `status` 500 (stored under the key) or 502, 503, 504 (not stored)
     "take_and_die",  # read; executed unless charge=false; connection closed (how=close) or reset (how=reset)
     "refuse",  # not executed: `status` 400, 401, 403, 404, 409, 424, 429
+    "refuse_and_charge",  # the same answer, and executed all the same: a PSP that contradicts itself
     "late",  # the connection ends at once (how=close|reset|hang); executed after_ms later
     "half_answer",  # executed; half of the body, then the connection ends
     "garbage",  # executed; status 200 with a body that is no JSON
@@ -144,7 +145,7 @@ class Rule:
         wrong = [name for name in self.do if name not in known]
         if self.on not in ("request", "callback") or wrong or not self.do:
             raise Refused(f"rule: on={self.on!r} do={self.do!r}; do is one or more of {known}")
-        if "refuse" in self.do and self.status not in REFUSALS:
+        if {"refuse", "refuse_and_charge"} & set(self.do) and self.status not in REFUSALS:
             raise Refused(f"rule: refuse takes status {REFUSALS}")
         if "answer_5xx_after_charge" in self.do and not 500 <= self.status <= 599:
             raise Refused("rule: answer_5xx_after_charge takes status 500 to 599")

@@ -147,7 +147,10 @@ class Call:
         self.row["rule"] = self.rule.id if self.rule else None
         if self.has("refuse"):
             self.world.stopping.wait((self.rule.delay_ms + self.rule.answer_delay_ms) / 1000)
-            self.answer(self.psp.refuse(self.req, self.rule.status, self.rule.error_code, self.rule.retry_after_s))
+            self.answer(self.refusal())
+        elif self.has("refuse_and_charge"):
+            self.perform()
+            self.answer(self.refusal())
         elif self.has("late"):
             self.late()
         elif self.has("take_and_die") and not self.rule.charge:
@@ -157,6 +160,9 @@ class Call:
 
     def has(self, fault):
         return self.rule is not None and self.rule.has(fault)
+
+    def refusal(self):
+        return self.psp.refuse(self.req, self.rule.status, self.rule.error_code, self.rule.retry_after_s)
 
     def perform(self):
         """Idempotency, delay, execution: what the PSP does behind its front."""

@@ -719,6 +719,15 @@ def test_refuse(psp, status):
     assert psp.api_a.pay()[0] == 200 and kinds(psp) == ["charge"]
 
 
+def test_a_refusal_that_charged_all_the_same(psp, hook):
+    psp.script({"account": psp.a, "order": ORDER, "do": "refuse_and_charge", "status": 400, "times": 1})
+    code, body, _ = psp.api_a.pay()
+    assert (code, body["error"]["type"]) == (400, "invalid_request_error")
+    assert kinds(psp) == ["charge"] and psp.requests(account=psp.a)[0]["executed"]
+    assert psp.drain(psp.a) and hook.events("payment_intent.succeeded")
+    assert psp.api_a.pay()[2]["Idempotent-Replayed"] == "true" and kinds(psp) == ["charge"]
+
+
 def test_late_execution(psp):
     psp.script({"account": psp.a, "do": "late", "after_ms": 400, "how": "reset", "times": 1})
     with pytest.raises(ConnectionResetError):
@@ -779,7 +788,7 @@ def test_rules_match_by_order_operation_and_number(psp):
 
 
 @pytest.mark.parametrize("rule", [{"do": "explode"}, {"do": "delay", "dealy_ms": 1}, {"do": "refuse", "status": 500},
-                                  {"on": "callback", "do": "refuse"}, {}])  # fmt: skip
+                                  {"do": "refuse_and_charge", "status": 200}, {"on": "callback", "do": "refuse"}, {}])  # fmt: skip
 def test_a_wrong_rule_is_refused(psp, rule):
     with pytest.raises(RuntimeError):
         psp.script(rule)

@@ -80,6 +80,7 @@ CTL = {
     "order": ["{command}", "--caller", "{caller}", "--key", "{key_id}", "--key-file", "{key_file}", "--merchant", "{merchant}",
               "--wait-answer", "60", "--json"],
     "cases": ["cases", "--json"],
+    "cases_text": ["cases"],
     "approvals": ["approvals", "--json"],
 }
 CTL_SETTINGS = ("KAFKA_BROKERS", "TOPIC_PREFIX", "PG_CONNINFO")
@@ -575,13 +576,19 @@ class Stack:
                 mine = ours[column]
                 if theirs[name] != mine:
                     yield f"{order}: {name} is {theirs[name]} at the PSP and {mine} in the database"
+        yield from self._audit_double_charges(held)
+
+    def _audit_double_charges(self, held):
+        """One charge a payment; a second one must have become a case, and all but one must have been paid back."""
+        rows = self.sql("SELECT DISTINCT payment_id FROM manual_case WHERE kind = 'DUPLICATE_CHARGE'")
+        cased = {r["payment_id"] for r in rows}
         charged = {}
         for order, total in held.items():
             if order and total["charges"]:
-                charged.setdefault(order[:26], []).append(order)
-        for payment, orders in charged.items():
-            if len(orders) > 1:
-                yield f"{payment}: charged by more than one attempt: {orders}"
+                charged.setdefault(order[:26], {})[order] = total["charged_minor"] - total["refunded_minor"]
+        for payment, kept in charged.items():
+            if len(kept) > 1 and (payment not in cased or sum(left > 0 for left in kept.values()) > 1):
+                yield f"{payment}: charged by more than one attempt: {sorted(kept)}"
 
     def _audit_reservations(self):
         """Nothing stays reserved, and each amount is the sum of the actions that moved it."""
