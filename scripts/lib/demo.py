@@ -21,26 +21,16 @@ import tempfile  # noqa: E402
 import threading  # noqa: E402
 import time  # noqa: E402
 
+import money_parts  # noqa: E402
 import servers  # noqa: E402
 from payfact_stack import ACCOUNT_A, ACCOUNT_B, CALLER, MERCHANT, Servers, Stack, build_dir, new_payment_id, wait_for  # noqa: E402
 from story import answers, attempt, created, earlier_event, history, hold_callbacks  # noqa: E402
+from telling import Stopped, Teller, Wrong, compare, must  # noqa: E402
 
 # Kafka waits for a member that died until its session ends: six seconds are the least that a broker takes.
-SETTINGS = {"processor": {"SESSION_TIMEOUT_MS": 6000}}
+# A PSP that never answers is one of the parts: its account is to be called by the next one all the same.
+SETTINGS = {"processor": {"SESSION_TIMEOUT_MS": 6000}, "psp": {"BREAKER_FAILURES": 1000}}
 SLOW_S = 86400  # PSP B's account is never asked by itself: in --keep its payment waits for your callback
-
-
-class Stopped(BaseException):
-    """Ctrl-C or SIGTERM. Not an Exception, so that nothing on the way takes it for a failure."""
-
-    by = None  # the signal, once there was one
-    told = False
-
-    @classmethod
-    def again(cls):
-        """Python drops what is raised in a destructor or a callback, and the signal may have come just there."""
-        if cls.by and not cls.told:
-            raise cls(cls.by)
 
 
 def answer_signals():
@@ -54,84 +44,7 @@ def answer_signals():
         signal.signal(number, stop)
 
 
-# ---- how it is told
-
-
-class Teller:
-    """Numbered parts, plain lines; colours only for a terminal."""
-
-    def __init__(self):
-        self.colour = sys.stdout.isatty()
-        self.started = time.monotonic()
-        self.part = 0
-
-    def _paint(self, code, text):
-        return f"\033[{code}m{text}\033[0m" if self.colour else text
-
-    def line(self, text="", code=None):
-        Stopped.again()
-        print(self._paint(code, text) if code else text, flush=True)
-
-    def title(self, text):
-        self.part += 1
-        self.line()
-        self.line(f"({self.part}) {text}", "1;36")
-
-    def step(self, text):
-        self.line(f"  [{time.monotonic() - self.started:5.1f}s] {text}")
-
-    def quote(self, text):
-        for row in text.rstrip().splitlines():
-            self.line(f"      | {row}", "2")
-
-    def good(self, text):
-        self.line(f"  ok: {text}", "32")
-
-    def bad(self, text):
-        self.line(f"  DIFFERENCE: {text}", "1;31")
-
-
-class Wrong(Exception):
-    """The story did not go as it must."""
-
-
-def must(holds, what):
-    if not holds:
-        raise Wrong(what)
-
-
-def euros(minor):
-    return f"{minor // 100}.{minor % 100:02d} EUR"
-
-
-# ---- comparing
-
-
-def compare(teller, stack, payment):
-    """After each part: `payfactctl explain`, then PSP, database and downstream beside each other."""
-    stack.idle()
-    teller.step(f"payfactctl explain {payment}")
-    teller.quote(stack.ctl("explain_text", payment_id=payment))
-    (order,) = stack.sql("SELECT status, event_sequence FROM payment_order WHERE payment_id = %s", payment)
-    booked = stack.sql("SELECT coalesce(sum(captured_minor), 0) AS minor FROM payment_amount WHERE payment_id = %s", payment)
-    charges = [e for e in stack.ledger() if (e["order"] or "").startswith(payment) and e["kind"] == "charge"]
-    events = stack.consume_events(payment)
-    successes = {e["event_id"] for e in events if e["type"] == "PaymentSucceeded"}
-    teller.step("the three books, side by side:")
-    teller.quote(
-        f"PSP's own ledger     {len(charges)} charge(s), {euros(sum(c['amount_minor'] for c in charges))}\n"
-        f"payfact's database   order {order['status']}, {euros(int(booked[0]['minor']))} captured\n"
-        f"a consumer of events {len({e['sequence'] for e in events if e['sequence']})} of {order['event_sequence']} facts, "
-        f"{len(successes)} x PaymentSucceeded"
-    )
-    differences = stack.audit()
-    for difference in differences:
-        teller.bad(difference)
-    must(not differences, f"{len(differences)} difference(s) between the PSP, the database and downstream")
-    teller.good("no difference: same money, every fact once, no number missing")
-
-
-# ---- the five parts
+# ---- one payment, and what goes wrong with it
 
 
 def pay(stack, payment, **options):
@@ -266,7 +179,7 @@ def part_crash(teller, stack):
     compare(teller, stack, payment)
 
 
-PARTS = (part_success, part_timeout, part_copies, part_blocked, part_crash)
+PARTS = (part_success, part_timeout, part_copies, part_blocked, part_crash, *money_parts.PARTS)
 
 
 # ---- --keep
@@ -329,6 +242,7 @@ def keep(teller, stack):
 
 def demo_accounts(document):
     """Quick tempers, so that the story takes seconds where production takes minutes."""
+    money_parts.merchant_of_the_demo(document["merchants"][0])
     for account in document["psp_accounts"]:
         account["timeouts_ms"] = {"connect": 500, "total": 1000}
         if account["id"] == ACCOUNT_B:

@@ -4,7 +4,7 @@
 import pytest
 
 from payfact_stack import ACCOUNT_A, new_payment_id, wait_for
-from story import attempt, hold_callbacks, published
+from story import answer_to, attempt, hold_callbacks, published
 
 REASON = "requested_by_customer"
 
@@ -36,12 +36,7 @@ def capture(stack, payment, amount, final=True):
 
 def answer(stack, payment, record):
     """(accepted, reason) of a command, once it was answered."""
-
-    def given():
-        events = [e for e in stack.consume_events(payment) if (e.get("command") or {}).get("command_id") == record["command_id"]]
-        return events[0] if events else None
-
-    event = wait_for(f"the answer to {record['command_id']}", given)
+    event = answer_to(stack, payment, record)
     return event["type"], event["reason_code"]
 
 

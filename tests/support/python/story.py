@@ -88,6 +88,16 @@ def answers(sent):
     return [d["tries"][0]["status"] if d["tries"] else None for d in sent["deliveries"]]
 
 
+def answer_to(stack, payment_id, record):
+    """The event that answers a command, once it is published."""
+
+    def given():
+        events = stack.consume_events(payment_id)
+        return [e for e in events if (e["command"] or {}).get("command_id") == record["command_id"]]
+
+    return wait_for(f"the answer to {record['type']} {record['command_id']}", given)[0]
+
+
 def hold_callbacks(stack, order):
     """The PSP keeps every callback of this order until stack.psp.release()."""
     stack.psp.script({"on": "callback", "order": order, "do": "withhold"})
