@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from payfact_stack import ACCOUNT_A, CALLER, OPERATORS, wait_for
+from payfact_stack import ACCOUNT_A, CALLER, wait_for
+from people import EVIDENCE, FIRST, SECOND, waiting, word
 from story import attempt, published
 
-FIRST, SECOND = OPERATORS[:2]
 pytestmark = pytest.mark.redis_irrelevant  # deduplication at the door is no part of it
 
 
@@ -16,15 +16,6 @@ def paid(stack, amount=10000):
     payment = stack.pay(amount, "EUR")
     stack.wait_event(payment, "PaymentSucceeded")
     return payment
-
-
-def waiting(stack):
-    return {row["request_id"]: row for row in json.loads(stack.ctl("approvals"))}
-
-
-def word(stack, what, row, caller, *more):
-    return stack.order(what, "--payment", row["payment_id"], "--request", row["request_id"], "--sha256", row["sha256"], *more,
-                       caller=caller)  # fmt: skip
 
 
 def ask_for_refund(stack, payment, amount):
@@ -74,9 +65,8 @@ def test_a_declined_refund_was_never_sent(stack):
 
 def test_an_operator_asks_for_a_correction_and_two_others_decide(stack):
     payment = paid(stack)
-    evidence = ("--reason", "PSP_CONFIRMED", "--attachment", "mail-1=" + "ab" * 32)
     row = stack.explain(payment)["attempts"][0]
-    wrong = ("--payment", payment, "--id", attempt(payment), "--from", "SUCCEEDED", "--to", "FAILED", *evidence)
+    wrong = ("--payment", payment, "--id", attempt(payment), "--from", "SUCCEEDED", "--to", "FAILED", *EVIDENCE)
     assert stack.order("correct", *wrong, "--version", row["version"] + 1, caller=FIRST) == ("REJECTED", "STALE_REQUEST")
     assert stack.order("correct", *wrong, "--version", row["version"], caller=FIRST)[0] == "AWAITING_APPROVAL"
     (request,) = waiting(stack).values()
@@ -87,7 +77,7 @@ def test_an_operator_asks_for_a_correction_and_two_others_decide(stack):
     stack.idle()
     assert stack.attempt_status(attempt(payment)) == "SUCCEEDED", "one approval corrects nothing"
     assert stack.order("force-close", "--payment", payment, "--id", attempt(payment), "--version", row["version"],
-                       "--outcome", "FAILED", *evidence, caller=FIRST) == ("REJECTED", "NOT_UNKNOWN")  # fmt: skip
+                       "--outcome", "FAILED", *EVIDENCE, caller=FIRST) == ("REJECTED", "NOT_UNKNOWN")  # fmt: skip
 
 
 def test_a_route_is_paused_and_resumed(stack):
