@@ -152,6 +152,20 @@ static const char *check_authorization(const struct pay_turn *turn, int attempt_
     return has_last_capture(turn, attempt_index) ? "CAPTURE_WAS_FINAL" : NULL;
 }
 
+/* What its PSP cannot do. A PSP that captures once releases what the caller wants to keep. */
+static const char *check_part(const struct pay_turn *turn, int attempt_index)
+{
+    const struct pay_cmd_money *wish = &turn->in->command->money;
+    const struct pay_psp_traits *traits = pay_turn_traits(turn, attempt_index);
+    const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
+    const bool has_rest = wish->amount.amount_minor < pay_amounts_capturable(&attempt->amounts);
+
+    if (!traits->captures_part && wish->amount.amount_minor != attempt->amount.amount_minor) {
+        return "PARTIAL_NOT_SUPPORTED";
+    }
+    return has_rest && !wish->is_final && !traits->captures_again ? "MULTIPLE_NOT_SUPPORTED" : NULL;
+}
+
 static const char *check_capture(const struct pay_turn *turn, int attempt_index)
 {
     const struct pay_cmd_money *wish = &turn->in->command->money;
@@ -171,9 +185,9 @@ static const char *check_capture(const struct pay_turn *turn, int attempt_index)
     if (wish->amount.amount_minor > pay_amounts_capturable(&attempt->amounts)) {
         return "EXCEEDS_AUTHORIZATION";
     }
-    if (!pay_turn_traits(turn, attempt_index)->captures_part &&
-        wish->amount.amount_minor != attempt->amount.amount_minor) {
-        return "PARTIAL_NOT_SUPPORTED";
+    reason = check_part(turn, attempt_index);
+    if (reason != NULL) {
+        return reason;
     }
     return pay_money_has_room(turn, PAY_MONEY_CAPTURE) ? NULL : "LIMIT";
 }
@@ -203,13 +217,14 @@ void pay_command_capture(struct pay_turn *turn)
         pay_command_refuse(turn, reason);
         return;
     }
+    const bool is_only = !pay_turn_traits(turn, attempt_index)->captures_again;
     pay_turn_verdict(turn, PAY_VERDICT_APPLY, "ACCEPTED");
     const struct pay_money_ref ref =
         start_capture(turn, &(struct pay_money_new){.kind = PAY_MONEY_CAPTURE,
                                                     .attempt_index = attempt_index,
                                                     .amount = wish->amount,
                                                     .origin = PAY_ORIGIN_MERCHANT,
-                                                    .is_final = wish->is_final,
+                                                    .is_final = wish->is_final || is_only,
                                                     .key = key_of(turn)});
     pay_command_answer(turn, PAY_VERDICT_APPLY, "ACCEPTED", pay_money_at(turn, ref)->action_id);
 }

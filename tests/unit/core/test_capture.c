@@ -78,11 +78,26 @@ static void the_last_one_releases_the_rest(void **state)
 
     world_authorized(w);
     w->routes[0].traits.captures_again = false; /* The PSP allows one: it is the last. */
-    capture(w, 6000, false);
-    capture(w, 1000, false);
+    capture(w, 6000, true);
+    capture(w, 1000, true);
     assert_verdict(w, REJECT, "CAPTURE_WAS_FINAL");
     succeed(w, "C01");
     assert_amounts(w, 1, 6000, 0, 6000, 0, 0, 0);
+}
+
+static void where_one_capture_is_all_nothing_more_is_promised(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_authorized(w);
+    w->routes[0].traits.captures_again = false;
+    capture(w, 6000, false); /* The PSP would release what is to be captured later. */
+    assert_verdict(w, REJECT, "MULTIPLE_NOT_SUPPORTED");
+    assert_int_equal(w->snap.capture_count, 0);
+    capture(w, 10000, false); /* All of it: there is nothing to release. */
+    assert_verdict(w, APPLY, "ACCEPTED");
+    assert_true(world_action(w, "C01")->is_final);
 }
 
 static void failure_releases_and_the_authorization_stays(void **state)
@@ -416,6 +431,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_success_makes_the_payment_succeeded),
         cmocka_unit_test(the_last_one_releases_the_rest),
+        cmocka_unit_test(where_one_capture_is_all_nothing_more_is_promised),
         cmocka_unit_test(failure_releases_and_the_authorization_stays),
         cmocka_unit_test(what_cannot_be_captured_is_refused),
         cmocka_unit_test(a_payment_is_not_canceled_under_a_capture),
