@@ -24,7 +24,7 @@ assert hasattr(stripe, "Webhook"), stripe.__file__
 
 import records  # noqa: E402
 from payfact_stack import ACCOUNT_A, ROOT, Servers, Stack, build_dir, clean_environment  # noqa: E402
-from procs import free_port  # noqa: E402
+from procs import free_port, stand_still  # noqa: E402
 from servers import script, signals_held, work_dir  # noqa: E402
 
 PUBLIC = {"events": "PaymentEvent", "commands": "Command", "notifications": "RawNotification"}
@@ -85,14 +85,14 @@ class Registry:
     def stop(self):
         script("apicurio.sh", "wipe", self.directory)
 
-    def _signal(self, number):
-        os.kill(int((self.directory / "pid").read_text()), number)
+    def _pid(self):
+        return int((self.directory / "pid").read_text())
 
     def freeze(self):
-        self._signal(signal.SIGSTOP)
+        stand_still(self._pid())
 
     def thaw(self):
-        self._signal(signal.SIGCONT)
+        os.kill(self._pid(), signal.SIGCONT)
 
     def call(self, method, path, document=None):
         body = None if document is None else json.dumps(document).encode()

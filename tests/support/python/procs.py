@@ -54,6 +54,20 @@ def _end_with_parent():
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def _state(task):
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"  # it has ended
+
+
+def stand_still(pid):
+    """SIGSTOP; returns when none of its threads runs any more: the signal alone is only a wish."""
+    os.kill(pid, signal.SIGSTOP)
+    tasks = pathlib.Path(f"/proc/{pid}/task")
+    wait_for(f"process {pid} stands", lambda: all(_state(task) in "TtZX" for task in tasks.glob("*")))
+
+
 class Process:
     """One program with its log file. start() after stop() or kill9() starts it again, same arguments."""
 
@@ -136,7 +150,8 @@ class Process:
         return self._popen.wait() if self._popen else None
 
     def freeze(self):
-        self.signal(signal.SIGSTOP)
+        if self.alive():
+            stand_still(self.pid)
 
     def thaw(self):
         self.signal(signal.SIGCONT)
