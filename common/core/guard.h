@@ -71,6 +71,7 @@
     X(MONEY_NOT_FOUND,          "a capture or refund not-found only as an attempt is") \
     X(MONEY_REVERSAL,           "taken back only when a query confirms it, where there is one") \
     X(REFUND_SUM,               "a sum of refunds is no refund while a refund of ours is open") \
+    X(REFUND_SUM_NEW,           "a sum of refunds is compared only with what was known when it was asked for") \
     X(DISPUTE_FUNDS_ONCE,       "what a dispute withdrew or reinstated is booked once") \
     /* Two people (command_control.c). */ \
     X(APPROVAL_OWN,             "the requester approves nothing of his own") \

@@ -112,6 +112,7 @@ static void fill(struct pay_turn *turn, struct pay_money_action *action,
     action->result_certainty = PAY_EVIDENCE_LOCAL;
     action->origin = from->origin;
     action->created_at_us = turn->in->now_us;
+    action->changed_at_us = turn->in->now_us;
     action->give_up_at_us =
         pay_time_after(turn->in->now_us, or_default(traits->action_life_us, ACTION_LIFE_US));
     pay_id_action(action->action_id, order->payment_id, words[from->kind].letter, action->number);
@@ -408,6 +409,7 @@ void pay_money_move(struct pay_turn *turn, struct pay_money_ref ref, enum pay_mo
 
     move_amounts(turn, ref, next);
     action->status = next;
+    action->changed_at_us = turn->in->now_us;
     action->result_certainty = certainty;
     action->unknown_since_us = next == PAY_MONEY_UNKNOWN ? turn->in->now_us : 0;
     action->not_found_count = 0;

@@ -82,9 +82,10 @@ static void over_refund(struct pay_turn *turn, int attempt_index)
 }
 
 /* The difference, keyed (attempt, sum). */
-static void make_difference(struct pay_turn *turn, int attempt_index, int64_t difference)
+static void make_difference(struct pay_turn *turn, int attempt_index, int64_t sum_minor)
 {
     struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
+    const int64_t difference = sum_minor - known_sum(turn, attempt_index);
     char key[KEY_SIZE];
     char sum[32];
     size_t at = 0;
@@ -96,7 +97,7 @@ static void make_difference(struct pay_turn *turn, int attempt_index, int64_t di
     }
     attempt->amounts_changed = true;
     pay_row_touch(&attempt->change);
-    pay_money_format(attempt->refund_sum_minor, 0, sum);
+    pay_money_format(sum_minor, 0, sum);
     put(key, sizeof key, &at, pay_str_of(attempt->attempt_id));
     put(key, sizeof key, &at, PAY_STR("/"));
     put(key, sizeof key, &at, pay_str_of(sum));
@@ -112,14 +113,35 @@ static void make_difference(struct pay_turn *turn, int attempt_index, int64_t di
     pay_money_move(turn, ref, PAY_MONEY_SUCCEEDED, turn->evidence, "REFUNDED_AT_PSP");
 }
 
+/* A sum is what the PSP had paid back when it was asked: what we learned later may not be in it,
+ * and a difference to that is nobody's refund. */
+static bool is_older_than_a_refund(const struct pay_turn *turn, int attempt_index)
+{
+    const struct pay_call *call = &turn->in->event->call;
+    struct pay_money_ref ref = {PAY_MONEY_REFUND, 0};
+
+    for (; (size_t)ref.index < turn->snap->refund_count; ref.index++) {
+        const struct pay_money_action *action = pay_money_at(turn, ref);
+        if (action->attempt_index == attempt_index &&
+            (!call->is_set || call->asked_at_us <= action->changed_at_us)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void pay_refund_sum_explain(struct pay_turn *turn, int attempt_index)
 {
     const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
-    const int64_t known = known_sum(turn, attempt_index);
 
-    if (attempt->refund_sum_minor > known &&
-        !PAY_GUARD(REFUND_SUM, ask_open(turn, attempt_index, false))) {
-        make_difference(turn, attempt_index, attempt->refund_sum_minor - known);
+    if (attempt->refund_sum_minor <= known_sum(turn, attempt_index) ||
+        PAY_GUARD(REFUND_SUM, ask_open(turn, attempt_index, false))) {
+        return;
+    }
+    if (PAY_GUARD(REFUND_SUM_NEW, pay_turn_traits(turn, attempt_index)->queries_refunds)) {
+        pay_job_query(turn, attempt_index); /* That sum is from before: it is asked for anew. */
+    } else {
+        make_difference(turn, attempt_index, attempt->refund_sum_minor);
     }
 }
 
@@ -165,8 +187,8 @@ void pay_refund_sum_decide(struct pay_turn *turn, int attempt_index)
         return;
     }
     const bool is_open = ask_open(turn, attempt_index, true);
-    if (turn->evidence < PAY_EVIDENCE_QUERY &&
-        pay_turn_traits(turn, attempt_index)->queries_refunds) {
+    const bool is_asked = pay_turn_traits(turn, attempt_index)->queries_refunds;
+    if (is_asked && turn->evidence < PAY_EVIDENCE_QUERY) {
         ignore(turn, attempt_index, "SUM_TO_BE_CONFIRMED"); /* It may be older than a reversal. */
         pay_job_query(turn, attempt_index);
         return;
@@ -178,8 +200,11 @@ void pay_refund_sum_decide(struct pay_turn *turn, int attempt_index)
     }
     if (PAY_GUARD(REFUND_SUM, is_open)) {
         ignore(turn, attempt_index, "REFUNDS_OPEN");
+    } else if (PAY_GUARD(REFUND_SUM_NEW, is_asked && is_older_than_a_refund(turn, attempt_index))) {
+        ignore(turn, attempt_index, "SUM_TO_BE_CONFIRMED");
+        pay_job_query(turn, attempt_index);
     } else {
-        pay_refund_sum_explain(turn, attempt_index);
+        make_difference(turn, attempt_index, sum);
     }
 }
 

@@ -161,6 +161,7 @@ struct pay_money_action {
     enum pay_failure_class failure_class;
     char failure_code[PAY_CODE_SIZE];
     int64_t created_at_us;
+    int64_t changed_at_us; /**< What was asked before then does not know of it. */
 };
 
 struct pay_dispute {

@@ -13,7 +13,7 @@
     " currency::text, status::text, result_certainty::int2, provider_reference, origin,"       \
     " reason_code, last_accepted_event_id, version, query_count, not_found_count,"             \
     " not_found_from, unknown_since, retry_at, give_up_at, failure_class::text, failure_code," \
-    " created_at"
+    " created_at, updated_at"
 #define ACTIONS_OF(table_, id_) \
     " FROM payfact." table_ " WHERE payment_id = ANY ($1::text[]) ORDER BY payment_id, " id_
 
@@ -84,7 +84,8 @@ static void read_action_state(struct pay_money_action *action, const struct pay_
     action->retry_at_us = pay_pg_timestamptz_or(r, row, 17, 0);
     action->give_up_at_us = pay_pg_timestamptz(r, row, 18);
     action->created_at_us = pay_pg_timestamptz(r, row, 21);
-    action->is_final = pay_pg_bool(r, row, 22);
+    action->changed_at_us = pay_pg_timestamptz(r, row, 22);
+    action->is_final = pay_pg_bool(r, row, 23);
 }
 
 static void read_action(const struct pay_snapshot *snapshot, struct pay_money_action *actions,

@@ -70,8 +70,10 @@ static void put_money_table(struct document *doc)
         "capture, or their sum, explains only asks. What the PSP names and we do not know is "
         "*of origin PSP*, through the same reservation; what does not fit is a case.\n\n"
         "Without a column: RETRY_SAME_NUMBER (stays PROCESSING with its reservation, repeated "
-        "under its own number), REFUND_SUM (asks about every open refund; only with none open does "
-        "the difference become one refund of origin PSP), QUERY_FAILED (counted).\n");
+        "under its own number), REFUND_SUM (asks about every open refund; only with none open, and "
+        "where the PSP is asked only in an answer that was asked for after the last of them "
+        "changed, "
+        "does the difference become one refund of origin PSP), QUERY_FAILED (counted).\n");
 }
 
 static void put_waits_of(struct document *doc, enum pay_money_status status)

@@ -155,9 +155,9 @@ static struct pay_snapshot *load(struct world *world)
 static void expect_same(const struct pay_money_action *read, const struct pay_money_action *written)
 {
     struct pay_money_action same = *read;
-    assert_true(same.created_at_us > 0);
+    assert_true(same.created_at_us > 0 && same.changed_at_us >= same.created_at_us);
     assert_int_equal(same.version, 1);
-    same.created_at_us = 0;
+    same.created_at_us = same.changed_at_us = 0;
     same.version = 0;
     assert_memory_equal(&same, written, sizeof(same));
 }

@@ -202,6 +202,7 @@ static void load_action(struct pay_snapshot *snap, const struct mx_action *from,
     to->retry_at_us = from->retry != 0 ? MX_NOW - 1 : 0;
     to->give_up_at_us = MX_NOW + 2000 * MX_SECOND;
     to->created_at_us = MX_NOW - MX_SECOND;
+    to->changed_at_us = (MX_ASKED_EARLY + MX_ASKED_LATE) / 2;
     if (from->is_named != 0) {
         copy(to->provider_reference, sizeof to->provider_reference,
              mx_reference(from->attempt, (int)kind, from->object));

@@ -144,6 +144,13 @@ static void say_told(const struct mx_world *world, struct mx_step step)
         made.event.type = PAY_EV_REFUND_SUM;
         made.event.has_amount = true;
         made.event.amount = (struct pay_money){slot->state, "EUR"};
+        pay_id_query_by_version(made.job, mx_id('A', slot->index + 1), MX_VERSION);
+        made.event.call =
+            (struct pay_call){.is_set = true,
+                              .job_id = pay_str_of(made.job),
+                              .send_no = 1,
+                              .query_by = PAY_QUERY_BY_PSP_REFERENCE,
+                              .asked_at_us = slot->is_late != 0 ? MX_ASKED_LATE : MX_ASKED_EARLY};
         return;
     }
     const struct mx_action *action = action_of(world, step);

@@ -38,6 +38,7 @@ const struct mx_config mx_configs[] = {
     {.name = "refund",       .attempts = 1, .held = 2, .refunds = 2, .queries = 1, .by_number = 1, .only_full = 1},
     {.name = "console-2",    .attempts = 1, .held = 2, .refunds = 1, .console = 1, .queries = 1, .by_number = 1, .only_full = 1},
     {.name = "sums-2",       .attempts = 1, .held = 2, .refunds = 1, .console = 1, .queries = 1, .by_number = 1, .sums = 1, .only_full = 1},
+    {.name = "sums-new",     .attempts = 1, .held = 3, .refunds = 1, .console = 1, .console_amount = 2, .queries = 1, .by_number = 1, .sums = 1},
     {.name = "two-charges-2", .attempts = 2, .held = 1, .refunds = 2, .only_full = 1},
     {.name = "dispute-2",    .attempts = 1, .held = 2, .refunds = 1, .disputes = 1, .queries = 1, .by_number = 1, .only_full = 1},
     {.name = "capture-2",    .is_manual = 1, .attempts = 1, .held = 2, .captures = 2, .only_full = 1},

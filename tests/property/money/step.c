@@ -10,7 +10,6 @@
 #define NOT_NOW 16
 #define LAST 16
 #define AT_END 16
-#define CONSOLE_AMOUNT 1
 
 static struct mx_action *action_of(struct mx_world *world, struct mx_step step)
 {
@@ -235,6 +234,11 @@ static void list_action(struct list *list, int money, int index)
     }
 }
 
+static uint8_t console_amount(const struct mx_config *config)
+{
+    return config->console_amount == 0 ? 1 : config->console_amount;
+}
+
 static void list_object(struct list *list, int attempt, int money, int o)
 {
     const struct mx_attempt *a = &list->world->attempts[attempt];
@@ -268,11 +272,11 @@ static void list_attempt(struct list *list, int attempt)
         }
     }
     if ((config->console & 1) != 0 && a->refunds[MX_CONSOLE].state == MX_NONE &&
-        room_at_psp(config, world, PAY_MONEY_REFUND, attempt) >= CONSOLE_AMOUNT) {
+        room_at_psp(config, world, PAY_MONEY_REFUND, attempt) >= console_amount(config)) {
         add(list, MX_MAKE, PAY_MONEY_REFUND, attempt, 0);
     }
     if ((config->console & 2) != 0 && a->captures[MX_CONSOLE].state == MX_NONE &&
-        room_at_psp(config, world, PAY_MONEY_CAPTURE, attempt) >= CONSOLE_AMOUNT) {
+        room_at_psp(config, world, PAY_MONEY_CAPTURE, attempt) >= console_amount(config)) {
         add(list, MX_MAKE, PAY_MONEY_CAPTURE, attempt, 0);
     }
     for (int sum = 1; sum <= config->held; sum++) {
@@ -427,7 +431,7 @@ static void make(const struct mx_config *config, struct mx_world *world, struct 
         step.money == PAY_MONEY_CAPTURE ? &a->captures[MX_CONSOLE] : &a->refunds[MX_CONSOLE];
 
     object->state = MX_DONE;
-    object->amount = CONSOLE_AMOUNT;
+    object->amount = console_amount(config);
     tell(config, world, step.index, step.money, object);
 }
 
@@ -435,7 +439,7 @@ static void ask(struct mx_world *world, struct mx_step step)
 {
     if (step.arg == 1) {
         world->slot = (struct mx_slot){
-            1, 2, step.index, (uint8_t)mx_held(world, PAY_MONEY_REFUND, step.index, false), 0, 0};
+            1, 2, step.index, (uint8_t)mx_held(world, PAY_MONEY_REFUND, step.index, false), 1, 0};
         return;
     }
     const struct mx_action *action = action_of(world, step);
@@ -511,6 +515,17 @@ static void outside(const struct mx_config *config, struct mx_world *world, stru
 /* --------------------------------------------------------------------------------------------
  * applying */
 
+static bool refund_changed(const struct mx_world *before, const struct mx_world *after)
+{
+    for (int i = 0; i < MX_REFUNDS; i++) {
+        if (before->refunds[i].exists != after->refunds[i].exists ||
+            before->refunds[i].status != after->refunds[i].status) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool decide(const struct mx_config *config, struct mx_world *world, struct mx_step step,
                    bool *ret_is_beyond, struct mx_violation *violation)
 {
@@ -528,6 +543,9 @@ static bool decide(const struct mx_config *config, struct mx_world *world, struc
     }
     const struct mx_decided decided = mx_bench_decide(world, input);
     *ret_is_beyond = decided.is_beyond;
+    if (world->slot.kind == 2 && refund_changed(&before, world)) {
+        world->slot.is_late = 0;
+    }
     if (decided.is_beyond) {
         return true;
     }
@@ -544,7 +562,7 @@ static void settle(struct mx_world *world)
             action->not_founds = 0;
         }
     }
-    if (world->slot.is_set != 0 && world->slot.state != MX_NONE) {
+    if (world->slot.is_set != 0 && world->slot.kind != 2 && world->slot.state != MX_NONE) {
         world->slot.is_late = 0;
     }
 }

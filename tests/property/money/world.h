@@ -65,7 +65,8 @@ struct mx_attempt {
 
 /** One query in flight: what it was about and what the PSP saw. */
 struct mx_slot {
-    /** index: the action's, or of the attempt (kind 2: its sum); object: what it was about. */
+    /** index: the action's, or of the attempt (kind 2: its sum); object: what it was about;
+     * is_late: a not-found counts; of a sum: no refund has changed since. */
     uint8_t is_set, kind, index, state, is_late, object;
 };
 
@@ -112,7 +113,8 @@ struct mx_config {
     uint8_t is_manual, attempts;
     uint8_t held;               /**< Units of each attempt. */
     uint8_t captures, refunds;  /**< Of ours, at most. */
-    uint8_t console;            /**< Bit 0: a refund of one unit, bit 1: a capture. */
+    uint8_t console;            /**< Bit 0: a refund, bit 1: a capture. */
+    uint8_t console_amount;     /**< Units of it; 0: one. */
     uint8_t queries, by_number; /**< The PSP can be asked; a not-found can count. */
     uint8_t takes_back;         /**< Something done may fail later. */
     uint8_t says_not_now;

@@ -65,14 +65,29 @@ bool guard_money_reversal(struct world *w)
 bool guard_refund_sum(struct world *w)
 {
     world_paid(w);
+    w->routes[0].traits.queries_refunds = false; /* Only sums can tell. */
     world_money_command(w, PAY_CMD_REQUEST_REFUND, 3000);
     world_action_pass(w, "R01.REFUND");
     world_action_say(w, PAY_EV_REFUND_SUBMITTED, "R01", PAY_EVIDENCE_LOCAL);
     struct pay_event *event = world_event(w, PAY_EV_REFUND_SUM, 1);
     event->has_amount = true;
     event->amount.amount_minor = 3000;
-    world_decide(w, PAY_EVIDENCE_QUERY);
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
     return w->snap.refund_count == 1;
+}
+
+bool guard_refund_sum_new(struct world *w)
+{
+    world_paid(w);
+    world_money_command(w, PAY_CMD_REQUEST_REFUND, 3000);
+    world_action_pass(w, "R01.REFUND");
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+    struct pay_event *event = world_event(w, PAY_EV_REFUND_SUM, 1); /* The console's alone. */
+    world_answers(w, ".QUERY.v1", PAY_QUERY_BY_PSP_REFERENCE, w->now_us - 1);
+    event->has_amount = true;
+    event->amount.amount_minor = 5000;
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    return w->snap.refund_count == 1 && world_count_jobs(w, PAY_JOB_QUERY) == 1;
 }
 
 bool guard_dispute_funds_once(struct world *w)

@@ -12,6 +12,7 @@ bool guard_money_not_sent(struct world *w);
 bool guard_money_not_found(struct world *w);
 bool guard_money_reversal(struct world *w);
 bool guard_refund_sum(struct world *w);
+bool guard_refund_sum_new(struct world *w);
 bool guard_dispute_funds_once(struct world *w);
 bool guard_approval_own(struct world *w);
 bool guard_approval_twice(struct world *w);

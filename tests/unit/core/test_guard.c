@@ -335,6 +335,7 @@ static situation_fn *const situations[PAY_GUARD_COUNT] = {
     [PAY_GUARD_MONEY_NOT_FOUND] = guard_money_not_found,
     [PAY_GUARD_MONEY_REVERSAL] = guard_money_reversal,
     [PAY_GUARD_REFUND_SUM] = guard_refund_sum,
+    [PAY_GUARD_REFUND_SUM_NEW] = guard_refund_sum_new,
     [PAY_GUARD_DISPUTE_FUNDS_ONCE] = guard_dispute_funds_once,
     [PAY_GUARD_APPROVAL_OWN] = guard_approval_own,
     [PAY_GUARD_APPROVAL_TWICE] = guard_approval_twice,

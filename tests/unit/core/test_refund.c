@@ -33,9 +33,23 @@ static void console_refund(struct world *w, enum pay_event_type type, const char
     world_decide(w, evidence);
 }
 
+static void sum_asked(struct world *w, int64_t amount_minor, int64_t asked_at_us)
+{
+    struct pay_event *event = world_event(w, PAY_EV_REFUND_SUM, 1);
+    event->has_amount = true;
+    event->amount.amount_minor = amount_minor;
+    world_answers(w, ".QUERY.v1", PAY_QUERY_BY_PSP_REFERENCE, asked_at_us);
+    world_decide(w, PAY_EVIDENCE_QUERY);
+}
+
+/* A query's was asked after everything that is known. */
 static void sum(struct world *w, int64_t amount_minor, enum pay_evidence evidence)
 {
-    console_refund(w, PAY_EV_REFUND_SUM, "", amount_minor, evidence);
+    if (evidence == PAY_EVIDENCE_QUERY) {
+        sum_asked(w, amount_minor, w->now_us + 1);
+    } else {
+        console_refund(w, PAY_EV_REFUND_SUM, "", amount_minor, evidence);
+    }
 }
 
 /* ---------------------------------------------------------------------------- reserve, send,
@@ -526,10 +540,49 @@ static void a_sum_asks_about_each_open_refund_and_waits(void **state)
     assert_verdict(w, IGNORE, "REFUNDS_OPEN");
     assert_int_equal(w->snap.refund_count, 1);
     world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_QUERY);
-    assert_int_equal(w->snap.refund_count, 2); /* All are final: the difference is one refund. */
+    assert_int_equal(w->snap.refund_count, 1); /* All are final: it is asked for anew. */
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+    sum(w, 6000, PAY_EVIDENCE_QUERY);
+    assert_int_equal(w->snap.refund_count, 2); /* The difference is one refund. */
     assert_action(w, "R02", SUCCEEDED);
     assert_int_equal(world_action(w, "R02")->amount.amount_minor, 2000);
     assert_string_equal(world_action(w, "R02")->idempotency_key, WORLD_PAYMENT "A01/6000");
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 6000, 0);
+}
+
+/* 5000 in the console, and 4000 of ours behind the question: 5000 - 4000 is nobody's refund. */
+static void a_sum_from_before_a_refund_of_ours_shows_nothing(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    sum(w, 5000, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "REFUNDS_OPEN");
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(w->snap.refund_count, 1);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+    sum_asked(w, 5000, w->now_us - 1);
+    assert_verdict(w, IGNORE, "SUM_TO_BE_CONFIRMED");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+    sum_asked(w, 9000, w->now_us + 1);
+    assert_verdict(w, APPLY, "REFUNDED_AT_PSP");
+    assert_int_equal(world_action(w, "R02")->amount.amount_minor, 5000);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 9000, 0);
+}
+
+/* Where nothing can be asked the sums are all there is. */
+static void without_queries_the_difference_is_made_when_all_are_final(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    w->routes[0].traits.queries_refunds = false;
+    sum(w, 6000, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, IGNORE, "REFUNDS_OPEN");
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_action(w, "R02")->amount.amount_minor, 2000);
     assert_amounts(w, 1, 10000, 0, 10000, 0, 6000, 0);
 }
 
@@ -669,6 +722,8 @@ int main(void)
         cmocka_unit_test(a_console_refund_that_does_not_fit_is_a_case),
         cmocka_unit_test(a_refund_without_a_name_is_only_a_hint),
         cmocka_unit_test(a_sum_asks_about_each_open_refund_and_waits),
+        cmocka_unit_test(a_sum_from_before_a_refund_of_ours_shows_nothing),
+        cmocka_unit_test(without_queries_the_difference_is_made_when_all_are_final),
         cmocka_unit_test(a_smaller_sum_is_stale_and_a_reversal_does_not_make_it_news),
         cmocka_unit_test(what_a_sum_has_shown_is_not_made_again),
         cmocka_unit_test(a_refund_goes_to_the_attempt_that_holds_the_money),
