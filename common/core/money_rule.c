@@ -83,6 +83,19 @@ static struct pay_money_ref by_reference(const struct pay_turn *turn, int attemp
     return none(kind);
 }
 
+/* Asked about ours, the PSP tells of what it has: by a name of its own, without our number, and of
+ * another amount, that is another one. The answer to our own call, or to its replay, is about ours
+ * whatever it says. */
+static bool tells_of_another(const struct pay_turn *turn, struct pay_money_ref ref)
+{
+    const struct pay_event *event = turn->in->event;
+    const bool is_query = event->call.query_by != PAY_QUERY_BY_NONE &&
+                          event->call.query_by != PAY_QUERY_BY_IDEMPOTENT_REPLAY;
+    return is_query && event->type == PAY_EV_CAPTURE_SUCCEEDED && event->has_amount &&
+           is_present(event->provider_action_id) &&
+           !pay_money_same(event->amount, pay_money_at(turn, ref)->amount);
+}
+
 /* Our number first: what the PSP calls it may be new to us. */
 struct pay_money_ref pay_money_named(const struct pay_turn *turn, int attempt_index,
                                      enum pay_money_kind kind)
@@ -99,6 +112,9 @@ struct pay_money_ref pay_money_named(const struct pay_turn *turn, int attempt_in
     if (found.index < 0 && call->is_set && call->job_id.ptr != NULL &&
         call->job_id.len > ACTION_ID_LEN) {
         found = pay_money_find(turn, (struct pay_str){call->job_id.ptr, ACTION_ID_LEN});
+        if (found.index >= 0 && found.kind == kind && tells_of_another(turn, found)) {
+            found = none(kind);
+        }
     }
     if (found.index >= 0) {
         const bool is_other =

@@ -258,6 +258,53 @@ static void a_console_capture_becomes_one_of_origin_psp(void **state)
     assert_amounts(w, 1, 10000, 0, 6000, 0, 0, 0);
 }
 
+/* The console was first: Stripe refuses ours, and asked about it tells of the other one. */
+static void asked_about_ours_the_psp_tells_of_the_consoles(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_authorized(w);
+    capture(w, 8000, true);
+    world_action_pass(w, "C01.CAPTURE");
+    world_action_say(w, PAY_EV_CAPTURE_UNKNOWN, "C01", PAY_EVIDENCE_LOCAL);
+    world_action_event(w, PAY_EV_CAPTURE_FAILED, "C01");
+    world_action_answers(w, "C01.QUERY.v1", PAY_QUERY_BY_PSP_REFERENCE, w->now_us + 1);
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    assert_action(w, "C01", FAILED);
+    for (int i = 0; i < 2; i++) { /* The other half of the same answer, and of the next one. */
+        struct pay_event *event = world_event(w, PAY_EV_CAPTURE_SUCCEEDED, 1);
+        event->provider_action_id = PAY_STR("ch_1");
+        event->amount.amount_minor = 5000;
+        world_action_answers(w, "C01.QUERY.v1", PAY_QUERY_BY_PSP_REFERENCE, w->now_us + 1);
+        world_decide(w, PAY_EVIDENCE_QUERY);
+        assert_int_equal(w->snap.capture_count, 2);
+        assert_int_equal(w->snap.case_count, 0);
+    }
+    assert_int_equal(world_action(w, "C02")->origin, PAY_ORIGIN_PSP);
+    assert_status(w, 1, SUCCEEDED);
+    assert_amounts(w, 1, 10000, 0, 5000, 0, 0, 0);
+}
+
+/* What our own call is answered is about ours: another amount is a mismatch. */
+static void another_amount_in_our_own_answer_is_a_mismatch(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_authorized(w);
+    capture(w, 8000, true);
+    world_action_pass(w, "C01.CAPTURE");
+    struct pay_event *event = world_event(w, PAY_EV_CAPTURE_SUCCEEDED, 1);
+    event->provider_action_id = PAY_STR("ch_1");
+    event->amount.amount_minor = 5000;
+    world_action_answers(w, "C01.CAPTURE", PAY_QUERY_BY_NONE, w->now_us + 1);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_verdict(w, REJECT, "AMOUNT_MISMATCH");
+    assert_non_null(world_case(w, PAY_CASE_AMOUNT_MISMATCH));
+    assert_int_equal(w->snap.capture_count, 1);
+}
+
 static void late_money_of_a_capture_is_late_money(void **state)
 {
     (void)state;
@@ -439,6 +486,8 @@ int main(void)
         cmocka_unit_test(one_that_a_settled_capture_explains_settles_no_other),
         cmocka_unit_test(a_name_that_comes_after_a_nameless_success_is_that_ones),
         cmocka_unit_test(a_console_capture_becomes_one_of_origin_psp),
+        cmocka_unit_test(asked_about_ours_the_psp_tells_of_the_consoles),
+        cmocka_unit_test(another_amount_in_our_own_answer_is_a_mismatch),
         cmocka_unit_test(late_money_of_a_capture_is_late_money),
         cmocka_unit_test(a_reversed_capture_raises_withdrawn_and_stays_refundable_on_paper),
         cmocka_unit_test(reversed_before_its_success_releases_the_reservation),
