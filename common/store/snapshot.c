@@ -76,6 +76,13 @@ static const struct pay_pg_stmt load_cases = {
     .read_only = true,
 };
 
+static const struct pay_pg_stmt load_versions = {
+    .name = "load_versions",
+    .sql = "SELECT payment_id::text, version FROM payfact.payment_order"
+           " WHERE payment_id = ANY ($1::text[]) ORDER BY payment_id",
+    .read_only = true,
+};
+
 static const struct pay_pg_stmt load_now = {
     .name = "load_now",
     .sql = "SELECT now()",
@@ -407,6 +414,7 @@ enum load_part {
     PART_COUNT
 };
 #define ORDERS_HAS_MONEY 24 /* The column that tells. */
+#define LOADS_MAX 5         /* Of one batch: payments that move while they are read are rare. */
 
 /* One run: these parts are its first results. */
 struct run {
@@ -640,6 +648,33 @@ static enum pay_status queue_run(struct pay_store *store, struct run run,
     return status;
 }
 
+/* Each statement sees what is committed when it runs. Whoever wrote between two of them has raised
+ * the order's version, which is read first, and here once more behind the others: half of one state
+ * and half of the next must not be decided on. */
+static bool is_torn(struct pay_snapshot *const *snapshots, size_t count,
+                    const struct pay_pg_result *versions)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct pay_order *order = &snapshots[i]->order;
+        const bool exists = row < pay_pg_rows(versions) &&
+                            pay_str_eq_c(pay_pg_text(versions, row, 0), order->payment_id);
+        if ((exists ? pay_pg_int(versions, row, 1) : 0) != order->version) {
+            return true;
+        }
+        row += exists ? 1 : 0;
+    }
+    return false;
+}
+
+static enum pay_status queue_versions(struct pay_store *store,
+                                      struct pay_snapshot *const *snapshots, size_t count,
+                                      struct pay_err *err)
+{
+    add_payments(pay_store_params(store), snapshots, count);
+    return pay_store_queue(store, &load_versions, PAY_STORE_ANY_COUNT, err);
+}
+
 static enum pay_status queue_ask(struct pay_store *store, const struct pay_pg_stmt *stmt,
                                  struct pay_columns columns, const void *const *rows, size_t count,
                                  struct pay_err *err)
@@ -655,6 +690,9 @@ static enum pay_status queue_load(struct pay_store *store, const struct pay_stor
                                   struct pay_err *err)
 {
     enum pay_status status = queue_run(store, first_run, load->snapshots, load->count, load, err);
+    if (status == PAY_OK) {
+        status = queue_versions(store, load->snapshots, load->count, err);
+    }
     if (status == PAY_OK) {
         (void)pay_store_params(store); /* now() takes none */
         status = pay_store_queue(store, &load_now, PAY_STORE_ANY_COUNT, err);
@@ -723,7 +761,7 @@ static struct pay_snapshot **with_money(struct pay_store *store, struct pay_aren
 }
 
 static enum pay_status load_money(struct pay_store *store, struct pay_arena *arena,
-                                  struct pay_store_load *load, struct pay_err *err)
+                                  struct pay_store_load *load, bool *ret_torn, struct pay_err *err)
 {
     size_t count = 0;
     struct pay_snapshot **snapshots = with_money(store, arena, load, &count);
@@ -735,7 +773,13 @@ static enum pay_status load_money(struct pay_store *store, struct pay_arena *are
     }
     enum pay_status status = queue_run(store, money_run, snapshots, count, load, err);
     if (status == PAY_OK) {
+        status = queue_versions(store, snapshots, count, err);
+    }
+    if (status == PAY_OK) {
         status = pay_store_run(store, err);
+    }
+    if (status == PAY_OK) {
+        *ret_torn = is_torn(snapshots, count, pay_store_result(store, PART_COUNT - PART_MONEY));
     }
     if (status == PAY_OK) {
         status = read_run(store, arena, load, money_run, err);
@@ -746,8 +790,8 @@ static enum pay_status load_money(struct pay_store *store, struct pay_arena *are
     return status;
 }
 
-enum pay_status pay_store_snapshot_load(struct pay_store *store, struct pay_arena *arena,
-                                        struct pay_store_load *load, struct pay_err *err)
+static enum pay_status load_once(struct pay_store *store, struct pay_arena *arena,
+                                 struct pay_store_load *load, bool *ret_torn, struct pay_err *err)
 {
     for (size_t i = 0; i < load->count; i++) {
         forget(load->snapshots[i]);
@@ -760,13 +804,29 @@ enum pay_status pay_store_snapshot_load(struct pay_store *store, struct pay_aren
     if (status == PAY_OK) {
         status = read_run(store, arena, load, first_run, err);
     }
-    if (status == PAY_OK) { /* Behind the parts: the time, then the asks. */
-        load->now_us = pay_pg_timestamptz(pay_store_result(store, PART_MONEY), 0, 0);
-        read_asks(store, load, PART_MONEY + 1);
-        status = load_money(store, arena, load, err);
+    if (status == PAY_OK) { /* Behind the parts: the versions, the time, then the asks. */
+        *ret_torn = is_torn(load->snapshots, load->count, pay_store_result(store, PART_MONEY));
+        load->now_us = pay_pg_timestamptz(pay_store_result(store, PART_MONEY + 1), 0, 0);
+        read_asks(store, load, PART_MONEY + 2);
+    }
+    if (status == PAY_OK && !*ret_torn) {
+        status = load_money(store, arena, load, ret_torn, err);
     }
     pay_store_results_free(store);
     return status;
+}
+
+enum pay_status pay_store_snapshot_load(struct pay_store *store, struct pay_arena *arena,
+                                        struct pay_store_load *load, struct pay_err *err)
+{
+    enum pay_status status = PAY_OK;
+    bool torn = true;
+    for (int n = 0; n < LOADS_MAX && torn && status == PAY_OK; n++) {
+        status = load_once(store, arena, load, &torn, err);
+    }
+    return status == PAY_OK && torn ? pay_err_set(err, PAY_RETRY, 0, "store.load",
+                                                  "a payment moved whenever it was read")
+                                    : status;
 }
 
 enum pay_status pay_store_now_find(struct pay_store *store, size_t *ret_index, struct pay_err *err)

@@ -75,7 +75,8 @@ struct pay_store_load {
     int64_t now_us; /**< Answer: the transaction's time by the database's clock. */
 };
 
-/** @brief Run; each snapshot is overwritten. One that has no row has order.exists false. */
+/** @brief Run; each snapshot is overwritten, and of one state: a payment that is written meanwhile
+ * is read again. One that has no row has order.exists false. */
 PAY_MUST_CHECK enum pay_status pay_store_snapshot_load(struct pay_store *store,
                                                        struct pay_arena *arena,
                                                        struct pay_store_load *load,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Captures, refunds, disputes and approvals in a real database: what is written is what is read,
  * and what no service's role may do by SQL, whatever its code tries. */
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "common/store/approval.h"
 #include "common/store/attempt.h"
 #include "common/store/money.h"
@@ -21,6 +24,7 @@
 #define P "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 #define Q "01BX5ZZKBKACTAV9WEVGEMMVRZ"
 #define A P "A01"
+#define DEADLINE_US (INT64_C(30) * 1000000)
 
 struct world {
     struct pay_testdb db;
@@ -214,6 +218,36 @@ static void a_payment_without_actions_is_loaded_beside_one_that_has_some(void **
         assert_true(each[i]->refund_cap >= each[i]->refund_count + 1);
         assert_true(each[i]->request_cap >= 1 && each[i]->approval_cap >= 1);
     }
+}
+
+static void *load_beside(void *arg)
+{
+    return load(arg);
+}
+
+/* Half of one state and half of the next would be decided on before any lock is asked for. */
+static void a_payment_that_moves_while_it_is_read_is_read_again(void **state)
+{
+    struct world *world = *state;
+    const int64_t until_us = pay_clock_mono_us() + DEADLINE_US;
+    pthread_t thread;
+    void *read = NULL;
+    count_actions(world, P);
+    must(world, pay_store_begin(world->store, &world->err));
+    must(world, add(world, PAY_MONEY_CAPTURE, P "C01", 60));
+    commit(world);
+    pay_testdb_run(&world->db, "BEGIN; LOCK TABLE payfact.capture_order IN ACCESS EXCLUSIVE MODE");
+    assert_int_equal(pthread_create(&thread, NULL, load_beside, world), 0);
+    while (pay_testdb_number(&world->db, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0) {
+        assert_true(pay_clock_mono_us() < until_us); /* It has read the order, and waits here. */
+        (void)poll(NULL, 0, 5);
+    }
+    pay_testdb_run(&world->db, "UPDATE payfact.capture_order SET query_count = 9;"
+                               " UPDATE payfact.payment_order SET version = version + 1; COMMIT");
+    assert_int_equal(pthread_join(thread, &read), 0);
+    const struct pay_snapshot *snapshot = read;
+    assert_int_equal(snapshot->captures[0].query_count, 9);
+    assert_int_equal(snapshot->order.version, 2);
 }
 
 static void a_changed_action_compares_its_own_version(void **state)
@@ -644,6 +678,7 @@ int main(void)
 #define TEST(f_) cmocka_unit_test_setup_teardown(f_, setup, teardown)
         TEST(captures_and_refunds_come_back_as_they_were_written),
         TEST(a_payment_without_actions_is_loaded_beside_one_that_has_some),
+        TEST(a_payment_that_moves_while_it_is_read_is_read_again),
         TEST(a_changed_action_compares_its_own_version),
         TEST(a_dispute_comes_back_as_it_was_written),
         TEST(a_merchants_day_is_never_raised_beyond_its_limit),
