@@ -138,6 +138,18 @@ static void add_json_ascii(struct pay_buf *buf, char c)
     }
 }
 
+/* How much of it stands in a JSON string as it is: nearly always all. */
+static size_t plain_len(struct pay_str text)
+{
+    size_t len = 0;
+
+    while (len < text.len && text.ptr[len] >= 0x20 && text.ptr[len] < 0x7f &&
+           text.ptr[len] != '"' && text.ptr[len] != '\\') {
+        len++;
+    }
+    return len;
+}
+
 void pay_buf_add_json_str(struct pay_buf *buf, struct pay_str text)
 {
     const size_t before = buf->len;
@@ -148,6 +160,12 @@ void pay_buf_add_json_str(struct pay_buf *buf, struct pay_str text)
     }
     pay_buf_add_char(buf, '"');
     for (size_t i = 0; i < text.len;) {
+        const size_t plain = plain_len((struct pay_str){text.ptr + i, text.len - i});
+        if (plain > 0) {
+            pay_buf_add(buf, text.ptr + i, plain);
+            i += plain;
+            continue;
+        }
         const size_t len =
             pay_utf8_len((struct pay_bytes){(const uint8_t *)text.ptr + i, text.len - i});
         if (len == 0) {

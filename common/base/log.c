@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/banned.h"
@@ -15,6 +16,12 @@
 #define LINE_MAX_BYTES 4096u
 #define CUT_MARK ",\"cut\":true"
 #define TAIL_BYTES (sizeof CUT_MARK + sizeof "}\n")
+
+static _Thread_local struct {
+    bool is_on;
+    size_t len;
+    uint8_t lines[LINE_MAX_BYTES];
+} held;
 
 static _Atomic(const char *) service_name = "payfact";
 static atomic_int least_level = PAY_LOG_INFO;
@@ -95,6 +102,41 @@ static void write_all(const uint8_t *data, size_t len)
     }
 }
 
+static void write_held(void)
+{
+    write_all(held.lines, held.len);
+    held.len = 0;
+}
+
+void pay_log_hold(void)
+{
+    held.is_on = true;
+}
+
+void pay_log_let_go(void)
+{
+    const int errno_before = errno;
+    write_held();
+    held.is_on = false;
+    errno = errno_before;
+}
+
+static void put(enum pay_log_level level, const struct pay_buf *line)
+{
+    if (!held.is_on) {
+        write_all(line->data, line->len);
+        return;
+    }
+    if (held.len + line->len > sizeof held.lines) {
+        write_held();
+    }
+    memcpy(held.lines + held.len, line->data, line->len);
+    held.len += line->len;
+    if (level >= PAY_LOG_WARN) {
+        write_held();
+    }
+}
+
 void pay_log_write(enum pay_log_level level, const char *event, const struct pay_log_field *fields,
                    size_t count)
 {
@@ -117,6 +159,6 @@ void pay_log_write(enum pay_log_level level, const char *event, const struct pay
     }
     line.max = LINE_MAX_BYTES;
     pay_buf_add_c(&line, is_whole ? "}\n" : CUT_MARK "}\n");
-    write_all(line.data, line.len);
+    put(level, &line);
     errno = errno_before;
 }

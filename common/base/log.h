@@ -51,5 +51,13 @@ void pay_log_init(const char *service, enum pay_log_level least);
 bool pay_log_level_parse(const char *text, enum pay_log_level *ret_level);
 void pay_log_write(enum pay_log_level level, const char *event, const struct pay_log_field *fields,
                    size_t count);
+/**
+ * @brief From here on this thread's lines are written together, as many whole ones as one write
+ * takes that is never mixed with another thread's. A warning or an error is written at once, with
+ * what stands before it.
+ */
+void pay_log_hold(void);
+/** @brief Write what is held; lines are written one by one again. */
+void pay_log_let_go(void);
 
 #endif /* PAY_BASE_LOG_H */

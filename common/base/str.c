@@ -156,6 +156,10 @@ size_t pay_utf8_len(struct pay_bytes bytes)
 bool pay_utf8_valid(struct pay_bytes bytes)
 {
     for (size_t i = 0; i < bytes.len;) {
+        if (bytes.ptr[i] < 0x80) {
+            i++;
+            continue;
+        }
         const size_t len = pay_utf8_len((struct pay_bytes){bytes.ptr + i, bytes.len - i});
         if (len == 0) {
             return false;

@@ -98,6 +98,7 @@ static void report_unit(const struct pay_try *turn, const struct pay_unit *unit)
 
 void pay_report(const struct pay_try *turn)
 {
+    pay_log_hold(); /* A line for each decision: one write for some. */
     for (size_t i = 0; i < turn->count; i++) {
         report_item(turn, turn->items[i]);
     }
@@ -105,4 +106,5 @@ void pay_report(const struct pay_try *turn)
     for (size_t i = 0; i < turn->units.count; i++) {
         report_unit(turn, turn->units.items[i]);
     }
+    pay_log_let_go();
 }

@@ -162,6 +162,38 @@ static void errno_is_kept(void **state)
     assert_int_equal(errno, ERANGE);
 }
 
+static size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+    for (; *text != 0; text++) {
+        lines += *text == '\n' ? 1 : 0;
+    }
+    return lines;
+}
+
+static void what_is_held_comes_whole_in_order_and_at_the_latest_at_the_end(void **state)
+{
+    (void)state;
+    pay_log_hold();
+    pay_log(PAY_LOG_INFO, "first", PAY_F_INT("n", 1));
+    assert_string_equal(said(), "");
+    pay_log(PAY_LOG_WARN, "second", PAY_F_INT("n", 2));
+    const char *both = said();
+    assert_int_equal(count_lines(both), 2);
+    assert_true(strstr(both, "first") < strstr(both, "second"));
+    for (int i = 0; i < 100; i++) { /* More than one write takes: no line is cut. */
+        pay_log(PAY_LOG_INFO, "many", PAY_F_INT("n", i), PAY_F_STR("text", "some text in it"));
+    }
+    const size_t early = count_lines(said());
+    assert_true(early > 0 && early < 100 && captured.said[strlen(captured.said) - 1] == '\n');
+    errno = 5;
+    pay_log_let_go();
+    assert_int_equal(errno, 5);
+    assert_int_equal(early + count_lines(said()), 100);
+    pay_log(PAY_LOG_INFO, "alone", PAY_F_INT("n", 3));
+    assert_int_equal(count_lines(said()), 1);
+}
+
 static void every_level_has_a_name(void **state)
 {
     (void)state;
@@ -220,6 +252,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_field_too_long_is_dropped_and_said_so, capture, restore),
         cmocka_unit_test_setup_teardown(levels_filter, capture, restore),
         cmocka_unit_test_setup_teardown(errno_is_kept, capture, restore),
+        cmocka_unit_test_setup_teardown(
+            what_is_held_comes_whole_in_order_and_at_the_latest_at_the_end, capture, restore),
         cmocka_unit_test(every_level_has_a_name),
         cmocka_unit_test_setup_teardown(threads_do_not_mix_their_lines, capture, restore),
     };
