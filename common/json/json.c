@@ -2,6 +2,7 @@
 #include "common/json/json.h"
 
 #include "common/base/assert.h"
+#include "common/base/mem.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -64,29 +65,72 @@ static enum pay_json_error error_of(const json_error_t *error)
     return PAY_JSON_ERROR_SYNTAX;
 }
 
-/* Before parsing, because the parser's own limit of 2048 is compiled in. Brackets inside strings do
- * not count; a text that is no JSON may count wrongly, and is refused by either. */
-static bool is_too_deep(struct pay_bytes text)
+static bool is_space(uint8_t c)
 {
-    size_t depth = 0;
-    bool in_string = false;
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 
+static bool is_mark(uint8_t c)
+{
+    return c == '{' || c == '}' || c == '[' || c == ']' || c == ':' || c == ',';
+}
+
+/* What the parser gets: the text without the blanks that stand beside a mark, which mean nothing.
+ * The parser takes as long for a blank as for any other character, and half of what a PSP sends is
+ * indentation. */
+struct tight {
+    char *text;
+    size_t len;
+    size_t depth;
+    uint8_t last; /* 0: nothing yet. */
+    bool in_string, in_escape, after_space;
+};
+
+static void tighten_outside(struct tight *tight, uint8_t c)
+{
+    if (is_space(c)) {
+        tight->after_space = true;
+        return;
+    }
+    /* "1 2" is no number, and "a" "b" no string. */
+    if (tight->after_space && tight->last != 0 && !is_mark(tight->last) && !is_mark(c)) {
+        tight->text[tight->len++] = ' ';
+    }
+    tight->after_space = false;
+    tight->in_string = c == '"';
+    if (c == '{' || c == '[') {
+        tight->depth++;
+    } else if ((c == '}' || c == ']') && tight->depth > 0) {
+        tight->depth--;
+    }
+    tight->text[tight->len++] = (char)c;
+    tight->last = c;
+}
+
+static void tighten_inside(struct tight *tight, uint8_t c)
+{
+    tight->text[tight->len++] = (char)c;
+    tight->last = c;
+    tight->in_string = tight->in_escape || c != '"';
+    tight->in_escape = !tight->in_escape && c == '\\';
+}
+
+/* @return false: too deep. Asked before parsing, because the parser's own limit of 2048 is compiled
+ * in. Brackets inside strings do not count; a text that is no JSON may count wrongly, and is
+ * refused by either. */
+static bool tighten(struct pay_bytes text, struct tight *tight)
+{
     for (size_t i = 0; i < text.len; i++) {
-        const uint8_t c = text.ptr[i];
-        if (in_string && c == '\\') {
-            i++;
-        } else if (c == '"') {
-            in_string = !in_string;
-        } else if (!in_string && (c == '{' || c == '[')) {
-            depth++;
-        } else if (!in_string && (c == '}' || c == ']') && depth > 0) {
-            depth--;
+        if (tight->in_string) {
+            tighten_inside(tight, text.ptr[i]);
+        } else {
+            tighten_outside(tight, text.ptr[i]);
         }
-        if (depth > PAY_JSON_DEPTH_MAX) {
-            return true;
+        if (tight->depth > PAY_JSON_DEPTH_MAX) {
+            return false;
         }
     }
-    return false;
+    return true;
 }
 
 static enum pay_status refuse(struct pay_err *err, enum pay_json_error error, int line, int column)
@@ -96,6 +140,11 @@ static enum pay_status refuse(struct pay_err *err, enum pay_json_error error, in
     /* Never the parser's own text: it quotes the payload. */
     return pay_err_set(err, status, (int)error, "parse JSON", "%s at line %d column %d",
                        pay_json_error_name(error), line, column);
+}
+
+static json_t *load(const char *text, size_t len, json_error_t *error)
+{
+    return json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, error);
 }
 
 enum pay_status pay_json_parse(struct pay_bytes text, size_t max_bytes, struct pay_json **ret_doc,
@@ -110,12 +159,20 @@ enum pay_status pay_json_parse(struct pay_bytes text, size_t max_bytes, struct p
         return pay_err_set(err, PAY_REJECT, PAY_JSON_ERROR_TOO_LONG, "parse JSON",
                            "too long: %zu of at most %zu bytes", text.len, max_bytes);
     }
-    if (is_too_deep(text)) {
+    struct tight tight = {.text = pay_mem_new(text.len, 1)};
+    if (tight.text == NULL) {
+        return refuse(err, PAY_JSON_ERROR_MEMORY, 1, 0);
+    }
+    const bool is_deep = !tighten(text, &tight);
+    json_t *root = is_deep ? NULL : load(tight.text, tight.len, &error);
+    if (root == NULL && !is_deep) { /* Where it is wrong, in what came. */
+        root = load((const char *)text.ptr, text.len, &error);
+    }
+    pay_mem_free(tight.text);
+    if (is_deep) {
         return pay_err_set(err, PAY_REJECT, PAY_JSON_ERROR_TOO_DEEP, "parse JSON",
                            "too deep: more than %d levels", PAY_JSON_DEPTH_MAX);
     }
-    json_t *root = json_loadb((const char *)text.ptr, text.len,
-                              JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
     if (root == NULL) {
         return refuse(err, error_of(&error), error.line, error.column);
     }

@@ -94,6 +94,13 @@ static const struct {
     REFUSED("1e999", RANGE),
     REFUSED("\"a\0b\"", SYNTAX), /* A NUL byte itself is a control character. */
     REFUSED("{}\0", SYNTAX),
+    REFUSED("1 2", SYNTAX), /* A blank between two values is no blank beside a mark. */
+    REFUSED("[1 2]", SYNTAX),
+    REFUSED("[1\n\t2]", SYNTAX),
+    REFUSED("[\"a\" \"b\"]", SYNTAX),
+    REFUSED("[tr ue]", SYNTAX),
+    REFUSED("[- 1]", SYNTAX),
+    REFUSED("{\"a\" 1}", SYNTAX),
 };
 
 static void every_refusal_has_its_class(void **state)
@@ -107,6 +114,23 @@ static void every_refusal_has_its_class(void **state)
         assert_non_null(strstr(fixture.err.text, pay_json_error_name(refusals[i].error)));
         assert_null(fixture.doc);
     }
+}
+
+static void blanks_count_in_strings_and_nowhere_else(void **state)
+{
+    (void)state;
+    const struct pay_json_value *root =
+        parsed(" {\n  \"a b\" : [ 1 ,\t\"x  , [ \\\" { \\\\\" , true ] ,\r\n \"c\" : { } }\n ");
+    const struct pay_json_value *list = pay_json_member(root, "a b");
+    int64_t one = 0;
+    assert_int_equal(pay_json_count(list), 3);
+    assert_true(pay_json_int(pay_json_item(list, 0), &one) && one == 1);
+    assert_string_equal(pay_json_str(pay_json_item(list, 1)).ptr, "x  , [ \" { \\");
+    assert_int_equal(pay_json_kind(pay_json_member(root, "c")), PAY_JSON_OBJECT);
+    /* Where it is wrong is said of the text as it came. */
+    static const char wrong[] = "{\n  \"a\" : 1,\n    x\n}";
+    assert_int_equal(parse_bytes(wrong, sizeof wrong - 1), PAY_REJECT);
+    assert_string_equal(fixture.err.text, "no JSON at line 3 column 5");
 }
 
 static void absent_bytes_are_refused(void **state)
@@ -334,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_refusal_has_its_class, make, drop),
+        cmocka_unit_test_setup_teardown(blanks_count_in_strings_and_nowhere_else, make, drop),
         cmocka_unit_test_setup_teardown(absent_bytes_are_refused, make, drop),
         cmocka_unit_test_setup_teardown(an_error_text_quotes_no_payload, make, drop),
         cmocka_unit_test_setup_teardown(the_number_of_bytes_is_bounded, make, drop),
