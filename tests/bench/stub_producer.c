@@ -109,7 +109,9 @@ enum pay_status pay_kafka_produce(struct pay_kafka_producer *producer,
     } else {
         producer->queue[producer->tail++ % QUEUE_MAX] =
             (struct entry){record->tag, bench_now_us() + producer->delay_us};
-        (void)pthread_cond_signal(&producer->wake);
+        if (producer->tail - producer->head == 1) { /* Else it is awake, as bench-bare-http's. */
+            (void)pthread_cond_signal(&producer->wake);
+        }
     }
     (void)pthread_mutex_unlock(&producer->lock);
     return status;
