@@ -15,7 +15,7 @@ import psycopg2.extensions
 import psycopg2.extras
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from payfact_stack import ACCOUNT_A, ACCOUNT_B, MERCHANT, new_payment_id
+from payfact_stack import ACCOUNT_A, ACCOUNT_B, MERCHANT, new_payment_id, wait_for
 from procs import SCALE
 from records import SIGNED_PREFIX, Topic, Upstream, encode
 from story import attempt
@@ -169,6 +169,10 @@ class Round:
                                         {"do": "answer_5xx_after_charge", "status": 502}, *more)))  # fmt: skip
 
     def advance(self, number, to):
+        """The refund goes on at the PSP, which has it a little later than we have said that it is submitted."""
+        refund = self.payment + number
+        wait_for(f"the PSP has {refund}", lambda: any(
+            r["executed"] for r in self.stack.psp.requests(order=refund, operation="refund")), LIMIT_S, pause_s=0.1)  # fmt: skip
         self.stack.psp.advance(account=self.account, refund=self.payment + number, to=to)
         if self.reorders:
             self.release()
