@@ -16,30 +16,40 @@ static void check_attempt(const struct pay_attempt *attempt)
                                      attempt->status != PAY_ATTEMPT_CANCELED));
 }
 
-/* An action holds its reservation exactly while it is open: the attempt's reserved amounts are the
- * sums of its open actions, whatever came before. */
-static int64_t reserved_of(const struct pay_turn *turn, int attempt_index, enum pay_money_kind kind)
+static void check_actions(const struct pay_turn *turn, enum pay_money_kind kind)
 {
     struct pay_money_ref ref = {kind, 0};
-    int64_t sum = 0;
 
     for (; (size_t)ref.index < pay_money_count(turn, kind); ref.index++) {
         const struct pay_money_action *action = pay_money_at(turn, ref);
         PAY_INVARIANT((action->status == PAY_MONEY_UNKNOWN) == (action->unknown_since_us != 0));
-        if (action->attempt_index == attempt_index && pay_money_is_open(action->status)) {
-            PAY_INVARIANT(pay_money_add(sum, action->amount.amount_minor, &sum));
-        }
     }
-    return sum;
 }
 
-static void check_reservations(const struct pay_turn *turn)
+static bool reserves(const struct pay_money_action *actions, size_t count, int attempt_index,
+                     int64_t reserved_minor)
 {
-    for (int i = 0; turn->snap->keeps_actions && (size_t)i < turn->snap->attempt_count; i++) {
-        const struct pay_amounts *a = &turn->snap->attempts[i].amounts;
-        PAY_INVARIANT(a->capture_reserved == reserved_of(turn, i, PAY_MONEY_CAPTURE));
-        PAY_INVARIANT(a->refund_reserved == reserved_of(turn, i, PAY_MONEY_REFUND));
+    int64_t sum = 0;
+    bool fits = true;
+
+    for (size_t i = 0; i < count && fits; i++) {
+        if (actions[i].attempt_index == attempt_index && pay_money_is_open(actions[i].status)) {
+            fits = pay_money_add(sum, actions[i].amount.amount_minor, &sum);
+        }
     }
+    return fits && sum == reserved_minor;
+}
+
+bool pay_snapshot_adds_up(const struct pay_snapshot *snapshot)
+{
+    bool hold = true;
+
+    for (int i = 0; (size_t)i < snapshot->attempt_count && hold; i++) {
+        const struct pay_amounts *a = &snapshot->attempts[i].amounts;
+        hold = reserves(snapshot->captures, snapshot->capture_count, i, a->capture_reserved) &&
+               reserves(snapshot->refunds, snapshot->refund_count, i, a->refund_reserved);
+    }
+    return hold;
 }
 
 /* Our own result, never what a message said: only rows that this payment's decisions wrote. */
@@ -55,7 +65,9 @@ static void check_result(const struct pay_turn *turn, int64_t sequence_before)
         live += turn->snap->attempts[i].live ? 1 : 0;
     }
     PAY_INVARIANT(live <= 1);
-    check_reservations(turn);
+    check_actions(turn, PAY_MONEY_CAPTURE);
+    check_actions(turn, PAY_MONEY_REFUND);
+    PAY_INVARIANT(!turn->snap->keeps_actions || pay_snapshot_adds_up(turn->snap));
     for (size_t i = 0; i < turn->out->effect_count; i++) {
         const struct pay_effect *effect = &turn->out->effects[i];
         if (effect->kind == PAY_EFFECT_FACT && effect->as.fact.sequence != 0) {

@@ -190,6 +190,12 @@ struct pay_decision {
 };
 
 /**
+ * @brief Are each attempt's reserved amounts the sums of its open actions?
+ * So they are in rows that decisions wrote, and pay_decide() asserts it of what it is given.
+ */
+bool pay_snapshot_adds_up(const struct pay_snapshot *snapshot);
+
+/**
  * @brief Decide one input.
  *
  * @param snapshot in: before; out: after. Unchanged (no row marked) unless the verdict says so.

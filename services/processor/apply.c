@@ -521,6 +521,21 @@ static void clear_emissions(struct pay_unit *unit)
     unit->detail = (struct pay_store_order_detail){.payment_id = {NULL, 0}};
 }
 
+/* Rows that no decision of ours wrote are not for the core, which would end the process: their
+ * inputs are given up, and a case tells. */
+static enum pay_status check_load(const struct pay_list *units, struct pay_err *err)
+{
+    for (size_t u = 0; u < units->count; u++) {
+        const struct pay_unit *unit = units->items[u];
+        if (!pay_snapshot_adds_up(&unit->snapshot)) {
+            return pay_err_set(err, PAY_REJECT, 0, "apply",
+                               "payment %s: its reservations are not its open actions'",
+                               unit->snapshot.order.payment_id);
+        }
+    }
+    return PAY_OK;
+}
+
 static enum pay_status load(struct pay_try *turn, struct pay_list *units, struct pay_err *err)
 {
     struct pay_arena *arena = turn->worker->scratch;
@@ -560,6 +575,10 @@ static enum pay_status load(struct pay_try *turn, struct pay_list *units, struct
         return status;
     }
     turn->now_us = wanted.now_us;
+    status = check_load(units, err);
+    if (status != PAY_OK) {
+        return status;
+    }
     for (size_t i = 0; i < asks.pauses.count; i++) {
         struct pay_route *route = asks.paused_routes.items[i];
         const struct pay_store_pause_ask *ask = asks.pauses.items[i];

@@ -287,6 +287,26 @@ static void A1_two_refunds_by_two_processors_are_one_reserved_and_one_refused(vo
     expect_paid(world, 70, 0);
 }
 
+/* Rows that no decision wrote: their input is given up with a case, another payment's goes on. */
+static void reservations_that_no_action_holds_stop_their_own_payment_only(void **state)
+{
+    struct world *world = *state;
+    pay_for(world, P);
+    pay_for(world, Q);
+    pay_testdb_run(&world->db, "ALTER TABLE payfact.payment_amount DISABLE TRIGGER USER;"
+                               " UPDATE payfact.payment_amount SET refund_reserved_minor = 5"
+                               " WHERE payment_id = (SELECT min(payment_id) FROM"
+                               " payfact.payment_order)");
+    add_refund(world, "r-1", 70);
+    add_money(world, Q, PAY_CMD_REQUEST_REFUND, "r-2", 70);
+    turn(world);
+    assert_string_equal(refunds(world), "R01 CREATED");
+    assert_string_equal(answer_of(world, "r-2"), "ACCEPTED ACCEPTED");
+    assert_int_equal(number(world, "SELECT count(*) FROM payfact.manual_case WHERE kind ="
+                                   " 'DEAD_INPUT' AND status = 'OPEN'"),
+                     1);
+}
+
 static void D7_K9_a_refund_told_many_times_is_booked_once(void **state)
 {
     struct world *world = *state;
@@ -796,6 +816,7 @@ int main(void)
 #define TEST(f_) cmocka_unit_test_setup_teardown(f_, world_open, world_close)
         TEST(A1_two_refunds_of_70_on_100_at_once_are_one_reserved_and_one_refused),
         TEST(A1_two_refunds_by_two_processors_are_one_reserved_and_one_refused),
+        TEST(reservations_that_no_action_holds_stop_their_own_payment_only),
         TEST(D7_K9_a_refund_told_many_times_is_booked_once),
         TEST(K9_a_refund_command_repeated_makes_one_refund),
         TEST(a_merchants_number_is_one_actions_over_all_payments),
