@@ -125,6 +125,33 @@ static bool says_the_same(enum pay_money_status status, enum pay_money_event col
            (status == PAY_MONEY_REVERSED && column == PAY_ME_REVERSED);
 }
 
+/* Of an action that is over no state's row asks; a query alone is dropped where the PSP's role is
+ * away for as long as it lives. So recovery asks until an answer comes. */
+static void ask(struct pay_turn *turn, struct pay_money_ref ref)
+{
+    const struct pay_money_action *action = pay_money_at(turn, ref);
+    const struct pay_psp_traits *traits = pay_turn_traits(turn, action->attempt_index);
+
+    pay_money_query(turn, ref);
+    if (!pay_money_is_open(action->status) && pay_money_is_asked(turn, ref)) {
+        pay_deadline_set(
+            turn, PAY_DEADLINE_QUERY, action->action_id,
+            pay_time_after(turn->in->now_us, pay_time_later(traits->query_first_us, SECOND_US)));
+    }
+}
+
+static void note_answer(struct pay_turn *turn, struct pay_money_ref ref,
+                        enum pay_money_event column)
+{
+    const struct pay_money_action *action = pay_money_at(turn, ref);
+    const bool is_word = column == PAY_ME_SUCCEEDED || column == PAY_ME_FAILED ||
+                         column == PAY_ME_REVERSED || column == PAY_ME_NOT_FOUND;
+
+    if (is_word && turn->evidence >= PAY_EVIDENCE_QUERY && !pay_money_is_open(action->status)) {
+        pay_deadline_clear(turn, PAY_DEADLINE_QUERY, action->action_id);
+    }
+}
+
 static void decide_ignore(struct pay_turn *turn, struct pay_money_ref ref,
                           enum pay_money_event column, const struct pay_money_ruling *ruling)
 {
@@ -148,8 +175,9 @@ static void decide_ignore(struct pay_turn *turn, struct pay_money_ref ref,
         action->not_found_count = row.count;
         action->not_found_from_us = row.first_asked_us;
     }
+    note_answer(turn, ref, column);
     if (ruling->asks) {
-        pay_money_query(turn, ref);
+        ask(turn, ref);
     }
 }
 
@@ -163,7 +191,7 @@ static void decide_move(struct pay_turn *turn, struct pay_money_ref ref,
     }
     pay_money_move(turn, ref, ruling->next, turn->evidence, ruling->reason_code);
     if (ruling->asks) {
-        pay_money_query(turn, ref);
+        ask(turn, ref);
     }
     pay_decide_money_moved(turn, ref, ruling->reason_code);
 }
@@ -190,8 +218,9 @@ static void carry_out(struct pay_turn *turn, struct pay_money_ref ref, enum pay_
         pay_turn_verdict(turn, PAY_VERDICT_NEEDS_RECONCILIATION, ruling->reason_code);
         pay_money_record(turn, ref);
         (void)pay_case_open(turn, ruling->case_kind, attempt_index, 0);
+        note_answer(turn, ref, column);
         if (turn->evidence < PAY_EVIDENCE_QUERY && !was_open) {
-            pay_money_query(turn, ref);
+            ask(turn, ref);
         }
         break;
     default:

@@ -113,7 +113,8 @@ static void decide_answer(struct pay_turn *turn, struct pay_money_ref ref)
 
 static void decide_query(struct pay_turn *turn, struct pay_money_ref ref)
 {
-    const bool waits = pay_money_at(turn, ref)->status == PAY_MONEY_UNKNOWN;
+    const enum pay_money_status status = pay_money_at(turn, ref)->status;
+    const bool waits = status == PAY_MONEY_UNKNOWN || !pay_money_is_open(status);
 
     pay_deadline_clear(turn, PAY_DEADLINE_QUERY, id_of(turn, ref));
     say(turn, ref, PAY_VERDICT_IGNORE, waits ? "QUERY_DUE" : "STALE");

@@ -16,6 +16,10 @@ from schedule import MEMBERS, THRESHOLD_MINOR, base_of
 from servers import TOPICS
 
 START_S, SETTLE_S = 60, 90
+ASKED_AFTER_THE_END = (
+    "SELECT FROM payment_deadline d JOIN (SELECT capture_id AS id, status FROM capture_order UNION ALL SELECT refund_id, status "
+    "FROM refund_order) x ON x.id = d.aggregate_id WHERE d.kind = 'QUERY' AND x.status IN ('SUCCEEDED', 'FAILED', 'CANCELED', 'REVERSED')"
+)
 
 # Patience of seconds where production has minutes, so that a seed ends soon.
 SETTINGS = {
@@ -190,6 +194,7 @@ class Run:
         if not self.actor.settled():  # one died at its kill point on the way here
             self.actor.heal()
             stack.idle(each=self.actor.tick)
+        wait_for("what is over has its answers", lambda: not stack.sql(ASKED_AFTER_THE_END), SETTLE_S, pause_s=0.1)
 
     def _stop(self, stack):
         """Asked to end, each ends by itself, with 0 (or at the kill point that it had not come to before)."""

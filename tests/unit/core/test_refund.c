@@ -412,18 +412,33 @@ static void a_refund_that_fails_after_it_succeeded_comes_back(void **state)
     world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_WEBHOOK);
     assert_verdict(w, IGNORE, "REVERSAL_TO_BE_CONFIRMED");
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
+    world_wait_for_id(w, PAY_DEADLINE_QUERY, world_id("R01")); /* Nobody has answered. */
+    assert_verdict(w, IGNORE, "QUERY_DUE");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
+    assert_true(world_row_of(w, PAY_DEADLINE_QUERY, world_id("R01")) > w->now_us);
+    world_action_say(w, PAY_EV_REFUND_PROCESSING, "R01", PAY_EVIDENCE_QUERY);
+    assert_true(world_row_of(w, PAY_DEADLINE_QUERY, world_id("R01")) > w->now_us);
     world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_QUERY);
     assert_action(w, "R01", REVERSED);
+    assert_int_equal(world_row_of(w, PAY_DEADLINE_QUERY, world_id("R01")), -1);
     assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
     assert_int_equal(world_count_facts(w, PAY_FACT_REFUND_REVERSED), 1);
     refund(w, 10000);
     assert_verdict(w, APPLY, "ACCEPTED");
+
+    refund_sent(w, 4000); /* The callback was older than the success. */
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_WEBHOOK);
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_QUERY);
+    assert_action(w, "R01", SUCCEEDED);
+    assert_int_equal(world_row_of(w, PAY_DEADLINE_QUERY, world_id("R01")), -1);
 
     refund_sent(w, 4000); /* Where the PSP has no query its callback is enough, an answer is not. */
     w->routes[0].traits.queries_refunds = false;
     world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
     world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
     assert_action(w, "R01", SUCCEEDED);
+    assert_int_equal(world_row_of(w, PAY_DEADLINE_QUERY, world_id("R01")), -1);
     world_action_say(w, PAY_EV_REFUND_REVERSED, "R01", PAY_EVIDENCE_WEBHOOK);
     assert_action(w, "R01", REVERSED);
 }
