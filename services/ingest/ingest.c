@@ -77,6 +77,13 @@ static enum pay_status open_parts(struct pay_ingest *ingest, struct pay_err *err
     return status;
 }
 
+static bool role_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
+{
+    const struct pay_ingest *ingest = ctx;
+    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("the role has not started yet"));
+    return atomic_load(&ingest->role_started);
+}
+
 enum pay_status pay_ingest_start(struct pay_ingest *ingest, struct pay_service *svc,
                                  struct pay_err *err)
 {
@@ -94,6 +101,7 @@ enum pay_status pay_ingest_start(struct pay_ingest *ingest, struct pay_service *
     }
     const enum pay_status status = open_parts(ingest, err);
     if (status == PAY_OK) {
+        pay_health_check_add(pay_service_health(svc), "role", role_ready, ingest);
         pay_health_check_add(pay_service_health(svc), "kafka", outlet_ready, ingest);
         pay_outlet_look(ingest->outlet); /* Not there yet: /readyz says so. */
     }

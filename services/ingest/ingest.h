@@ -11,6 +11,8 @@
 #ifndef PAY_INGEST_INGEST_H
 #define PAY_INGEST_INGEST_H
 
+#include <stdatomic.h>
+
 #include "common/accounts/accounts.h"
 #include "common/contracts/topics.h"
 #include "common/service/broker.h"
@@ -26,6 +28,7 @@ struct pay_ingest {
     struct pay_keys *keys;
     struct pay_outlet *outlet;
     struct pay_broker broker; /**< For /readyz: needs no outlet. */
+    atomic_bool role_started; /**< The role listens, or has its consumer; for /readyz. */
     char topics[PAY_TOPIC_COUNT][PAY_TOPIC_NAME_SIZE];
 };
 

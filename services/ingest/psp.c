@@ -140,6 +140,7 @@ static enum pay_status start(struct role *role, struct pay_err *err)
         status = make_consumer(role, err);
     }
     pay_health_check_add(pay_service_health(role->ingest->svc), "group", ready, role);
+    atomic_store(&role->ingest->role_started, status == PAY_OK);
     return status;
 }
 

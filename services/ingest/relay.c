@@ -84,7 +84,11 @@ static enum pay_status start(struct role *role, struct pay_err *err)
         pay_health_check_add(pay_service_health(desk->desk.ingest->svc), "registry", registry_ready,
                              role);
     }
-    return status == PAY_OK ? make_consumer(role, err) : status;
+    if (status == PAY_OK) {
+        status = make_consumer(role, err);
+    }
+    atomic_store(&desk->desk.ingest->role_started, status == PAY_OK);
+    return status;
 }
 
 static enum pay_status relay_one(struct pay_relay_desk *desk, const struct pay_kafka_msg *msg,

@@ -75,6 +75,7 @@ static enum pay_status start_server(struct pay_webhook *webhook, struct pay_err 
     };
     const enum pay_status status = pay_http_server_start(&options, &webhook->server, err);
     if (status == PAY_OK) {
+        atomic_store(&webhook->ingest->role_started, true);
         pay_log(PAY_LOG_INFO, "listening", PAY_F_STR("bind", cfg->http_bind),
                 PAY_F_INT("port", pay_http_server_port(webhook->server)));
     }
