@@ -48,7 +48,8 @@ struct pay_kafka_consumer {
     bool joined;
     bool paused;
     bool closed;
-    bool too_many; /* More partitions than the maximum were assigned. */
+    bool abandoned; /* Its close did not end. */
+    bool too_many;  /* More partitions than the maximum were assigned. */
     bool commit_sent;
     struct pay_err commit_err; /* Of the latest answered commit. */
     int64_t commit_next_us;    /* Earliest time of the next unwaited commit. */
@@ -830,7 +831,8 @@ enum pay_status pay_kafka_consumer_close(struct pay_kafka_consumer *consumer, in
     }
     bool done = asked && rd_kafka_consumer_closed(consumer->rk);
     rd_kafka_queue_destroy(events);
-    if (!done && asked) {
+    consumer->abandoned = !done && asked;
+    if (consumer->abandoned) {
         return pay_err_set(err, PAY_RETRY, 0, "kafka close", "not closed within %d ms", timeout_ms);
     }
     return done ? PAY_OK : PAY_RETRY;
@@ -838,8 +840,8 @@ enum pay_status pay_kafka_consumer_close(struct pay_kafka_consumer *consumer, in
 
 struct pay_kafka_consumer *pay_kafka_consumer_free(struct pay_kafka_consumer *consumer)
 {
-    if (consumer == NULL) {
-        return NULL;
+    if (consumer == NULL || consumer->abandoned) {
+        return NULL; /* To destroy it waits for the close, for as long as the broker is away. */
     }
     if (consumer->commits != NULL) {
         rd_kafka_queue_destroy(consumer->commits);

@@ -138,7 +138,10 @@ int64_t pay_kafka_consumer_lag_records(const struct pay_kafka_consumer *consumer
  */
 PAY_MUST_CHECK enum pay_status pay_kafka_consumer_close(struct pay_kafka_consumer *consumer,
                                                         int timeout_ms, struct pay_err *err);
-/** Does not leave the group unless closed before. @return always NULL; copes with NULL. */
+/**
+ * Does not leave the group unless closed before. One whose close did not end in time is left as it
+ * is, with its threads, for the process to end with. @return always NULL; copes with NULL.
+ */
 struct pay_kafka_consumer *pay_kafka_consumer_free(struct pay_kafka_consumer *consumer);
 
 #endif /* PAY_IO_KAFKA_KAFKA_CONSUMER_H */
