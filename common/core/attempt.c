@@ -137,6 +137,36 @@ static void reschedule(struct pay_turn *turn, int attempt_index, enum pay_attemp
     }
 }
 
+/* The money job whose stored request a query may repeat: only an open gate lets a replay pass. */
+static const struct pay_gate *replayable(const struct pay_turn *turn, const char *attempt_id)
+{
+    for (size_t i = 0; i < turn->snap->gate_count; i++) {
+        const struct pay_gate *gate = &turn->snap->gates[i];
+        if (gate->kind == PAY_JOB_SUBMIT && gate->closed_at_us == 0 &&
+            strcmp(gate->action_id, attempt_id) == 0) {
+            return gate;
+        }
+    }
+    return NULL;
+}
+
+bool pay_attempt_keeps_question(enum pay_attempt_status status)
+{
+    return status == PAY_ATTEMPT_AUTHORIZED || pay_attempt_is_final(status);
+}
+
+void pay_attempt_query(struct pay_turn *turn, int attempt_index)
+{
+    const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
+    const struct pay_gate *gate = replayable(turn, attempt->attempt_id);
+
+    (void)pay_job_ask(turn, attempt_index, PAY_JOB_QUERY, attempt->attempt_id,
+                      gate != NULL ? gate->job_id : NULL);
+    if (pay_attempt_keeps_question(attempt->status)) {
+        pay_job_until_answered(turn, attempt_index, attempt->attempt_id);
+    }
+}
+
 static bool other_is_live(const struct pay_turn *turn, int attempt_index)
 {
     for (size_t i = 0; i < turn->snap->attempt_count; i++) {

@@ -33,6 +33,12 @@ bool pay_attempt_has_reference(const struct pay_turn *turn, int attempt_index);
 /** @return true while the customer has a page on which the attempt can be paid. */
 bool pay_attempt_page_open(const struct pay_turn *turn, int attempt_index);
 
+/** @return whether none of the state's own rows asks soon: a question has a QUERY row of its own.
+ */
+bool pay_attempt_keeps_question(enum pay_attempt_status status);
+/** Ask the PSP about the attempt now. */
+void pay_attempt_query(struct pay_turn *turn, int attempt_index);
+
 /** @return whether a deadline row of the kind waits in the state; false for kinds of others. */
 bool pay_attempt_waits(enum pay_attempt_status status, enum pay_deadline_kind kind);
 

@@ -446,7 +446,7 @@ static void decide_continue(struct pay_turn *turn)
     if (pay_turn_traits(turn, attempt_index)->confirm_moves_money) {
         pay_confirm_make(turn, attempt_index);
     } else {
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
     }
     answer(turn, PAY_VERDICT_APPLY, "ACCEPTED", pay_turn_attempt(turn, attempt_index)->attempt_id);
 }

@@ -102,8 +102,8 @@ static void decide_answer(struct pay_turn *turn, int attempt_index)
 
     if (status == PAY_ATTEMPT_SUBMITTED || status == PAY_ATTEMPT_PROCESSING) {
         escalate(turn, attempt_index, PAY_DEADLINE_ANSWER);
-        pay_job_query(turn,
-                      attempt_index); /* Recovery's row brings this input, and asks no more. */
+        /* Recovery's row brings this input, and asks no more. */
+        pay_attempt_query(turn, attempt_index);
     } else {
         pay_deadline_clear(turn, PAY_DEADLINE_ANSWER, attempt_id(turn, attempt_index));
         record_deadline(turn, attempt_index, PAY_VERDICT_IGNORE, "STALE");
@@ -123,13 +123,14 @@ static void decide_manual(struct pay_turn *turn, int attempt_index)
 /* Recovery asks from this row by itself; an input of the kind is answered all the same. */
 static void decide_query(struct pay_turn *turn, int attempt_index)
 {
-    const bool waits = pay_turn_attempt(turn, attempt_index)->status == PAY_ATTEMPT_UNKNOWN;
+    const enum pay_attempt_status status = pay_turn_attempt(turn, attempt_index)->status;
+    const bool waits = status == PAY_ATTEMPT_UNKNOWN || pay_attempt_keeps_question(status);
     const int64_t pause_us = pay_turn_traits(turn, attempt_index)->query_first_us;
 
     record_deadline(turn, attempt_index, PAY_VERDICT_IGNORE, waits ? "QUERY_DUE" : "STALE");
     pay_deadline_clear(turn, PAY_DEADLINE_QUERY, attempt_id(turn, attempt_index));
     if (waits) {
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
         pay_deadline_set(turn, PAY_DEADLINE_QUERY, attempt_id(turn, attempt_index),
                          pay_time_after(turn->in->now_us, pause_us > 0 ? pause_us : 1));
     }
@@ -191,7 +192,7 @@ static void decide_authorization(struct pay_turn *turn, int attempt_index)
     }
     record_deadline(turn, attempt_index, PAY_VERDICT_APPLY,
                     is_over ? "AUTHORIZATION_ENDS" : "AUTHORIZATION_ASKED");
-    pay_job_query(turn, attempt_index);
+    pay_attempt_query(turn, attempt_index);
     if (is_over) {
         pay_withdraw(turn, attempt_index, PAY_CANCEL_CAUSE_DEADLINE);
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/core/decide_parts.h"
 
+#include <string.h>
+
 #include "common/core/admit.h"
 #include "common/core/attempt.h"
 #include "common/core/confirm.h"
@@ -261,7 +263,7 @@ static void decide_ignore(struct pay_turn *turn, int attempt_index, enum pay_att
         }
     }
     if (ruling->asks) {
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
     }
     if (afters[column] != NULL && !(is_again && column == PAY_AE_DEC)) {
         afters[column](turn, attempt_index);
@@ -298,7 +300,7 @@ static void decide_reconcile(struct pay_turn *turn, int attempt_index,
     pay_decide_record_attempt(turn, attempt_index);
     (void)pay_case_open(turn, ruling->case_kind, attempt_index, 0);
     if (turn->evidence < PAY_EVIDENCE_QUERY && !was_open) {
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
     }
     if (is_late_authorization && !was_open && turn->evidence >= PAY_EVIDENCE_WEBHOOK &&
         pay_turn_traits(turn, attempt_index)->can_cancel) {
@@ -478,7 +480,7 @@ static void decide_cancel_refused(struct pay_turn *turn, int attempt_index)
     pay_turn_verdict(turn, PAY_VERDICT_IGNORE, "CANCEL_REFUSED");
     pay_decide_record_attempt(turn, attempt_index);
     if (pay_turn_attempt(turn, attempt_index)->status != PAY_ATTEMPT_SUCCEEDED) {
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
     }
 }
 
@@ -556,6 +558,33 @@ static bool decide_action_event(struct pay_turn *turn, int attempt_index)
     return true;
 }
 
+/* The PSP's word on the attempt itself, as it was asked for; "processing" is none yet. */
+static bool answers_question(const struct pay_turn *turn, const struct pay_attempt *attempt)
+{
+    const struct pay_event *event = turn->in->event;
+    const struct pay_str job_id = event->call.job_id;
+    const size_t len = strlen(attempt->attempt_id);
+    enum pay_job_kind kind = PAY_JOB_UNRECOGNIZED;
+
+    return turn->evidence >= PAY_EVIDENCE_QUERY && event->type != PAY_EV_QUERY_FAILED &&
+           event->type != PAY_EV_ATTEMPT_PROCESSING && event->call.is_set &&
+           pay_id_job_kind(job_id, &kind) && kind == PAY_JOB_QUERY &&
+           memcmp(job_id.ptr, attempt->attempt_id, len) == 0;
+}
+
+/* What is over or authorized has been asked about, and here is the answer. */
+static void note_answer(struct pay_turn *turn, int attempt_index)
+{
+    const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
+
+    if (turn->out->verdict != PAY_VERDICT_REJECT && answers_question(turn, attempt) &&
+        pay_attempt_keeps_question(attempt->status) &&
+        !pay_admit_is_unexpected(turn, attempt_index) &&
+        !pay_job_is_asked(turn, attempt->attempt_id)) {
+        pay_deadline_clear(turn, PAY_DEADLINE_QUERY, attempt->attempt_id);
+    }
+}
+
 static void decide_attempt_event(struct pay_turn *turn, int attempt_index)
 {
     enum pay_attempt_event column = PAY_AE_COUNT;
@@ -613,6 +642,7 @@ void pay_decide_event(struct pay_turn *turn)
             decide_orphan(turn);
         } else {
             decide_attempt_event(turn, attempt_index);
+            note_answer(turn, attempt_index);
         }
     }
 }

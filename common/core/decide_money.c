@@ -39,7 +39,7 @@ static void reconcile(struct pay_turn *turn, int attempt_index, enum pay_case_ki
     pay_decide_record_attempt(turn, attempt_index);
     (void)pay_case_open(turn, kind, attempt_index, 0);
     if (turn->evidence < PAY_EVIDENCE_QUERY && !was_open) {
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
     }
 }
 
@@ -125,21 +125,6 @@ static bool says_the_same(enum pay_money_status status, enum pay_money_event col
            (status == PAY_MONEY_REVERSED && column == PAY_ME_REVERSED);
 }
 
-/* Of an action that is over no state's row asks; a query alone is dropped where the PSP's role is
- * away for as long as it lives. So recovery asks until an answer comes. */
-static void ask(struct pay_turn *turn, struct pay_money_ref ref)
-{
-    const struct pay_money_action *action = pay_money_at(turn, ref);
-    const struct pay_psp_traits *traits = pay_turn_traits(turn, action->attempt_index);
-
-    pay_money_query(turn, ref);
-    if (!pay_money_is_open(action->status) && pay_money_is_asked(turn, ref)) {
-        pay_deadline_set(
-            turn, PAY_DEADLINE_QUERY, action->action_id,
-            pay_time_after(turn->in->now_us, pay_time_later(traits->query_first_us, SECOND_US)));
-    }
-}
-
 static void note_answer(struct pay_turn *turn, struct pay_money_ref ref,
                         enum pay_money_event column)
 {
@@ -177,7 +162,7 @@ static void decide_ignore(struct pay_turn *turn, struct pay_money_ref ref,
     }
     note_answer(turn, ref, column);
     if (ruling->asks) {
-        ask(turn, ref);
+        pay_money_query(turn, ref);
     }
 }
 
@@ -191,7 +176,7 @@ static void decide_move(struct pay_turn *turn, struct pay_money_ref ref,
     }
     pay_money_move(turn, ref, ruling->next, turn->evidence, ruling->reason_code);
     if (ruling->asks) {
-        ask(turn, ref);
+        pay_money_query(turn, ref);
     }
     pay_decide_money_moved(turn, ref, ruling->reason_code);
 }
@@ -220,7 +205,7 @@ static void carry_out(struct pay_turn *turn, struct pay_money_ref ref, enum pay_
         (void)pay_case_open(turn, ruling->case_kind, attempt_index, 0);
         note_answer(turn, ref, column);
         if (turn->evidence < PAY_EVIDENCE_QUERY && !was_open) {
-            ask(turn, ref);
+            pay_money_query(turn, ref);
         }
         break;
     default:
@@ -423,7 +408,7 @@ static void decide_unknown_refund(struct pay_turn *turn, int attempt_index,
         /* Nothing by which its next report would be known again: it is only a hint. */
         ignore(turn, attempt_index, "NAMELESS");
         query_open(turn, attempt_index, PAY_MONEY_REFUND);
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
     } else if (PAY_GUARD(MONEY_ONCE, pay_refund_sum_explains(turn, attempt_index))) {
         ignore(turn, attempt_index, "EXPLAINED_BY_SUM");
     } else {

@@ -269,6 +269,9 @@ void pay_money_query(struct pay_turn *turn, struct pay_money_ref ref)
     if (job != NULL) {
         job->action_index = ref.index;
     }
+    if (!pay_money_is_open(action->status)) {
+        pay_job_until_answered(turn, action->attempt_index, action->action_id);
+    }
 }
 
 /* ----------------------------------------------------------------------------------- deadlines */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/core/amounts.h"
+#include "common/core/attempt.h"
 #include "common/core/decide_parts.h"
 #include "common/core/id.h"
 
@@ -139,7 +140,7 @@ void pay_refund_sum_explain(struct pay_turn *turn, int attempt_index)
         return;
     }
     if (PAY_GUARD(REFUND_SUM_NEW, pay_turn_traits(turn, attempt_index)->queries_refunds)) {
-        pay_job_query(turn, attempt_index); /* That sum is from before: it is asked for anew. */
+        pay_attempt_query(turn, attempt_index); /* That sum is from before: it is asked for anew. */
     } else {
         make_difference(turn, attempt_index, attempt->refund_sum_minor);
     }
@@ -190,7 +191,7 @@ void pay_refund_sum_decide(struct pay_turn *turn, int attempt_index)
     const bool is_asked = pay_turn_traits(turn, attempt_index)->queries_refunds;
     if (is_asked && turn->evidence < PAY_EVIDENCE_QUERY) {
         ignore(turn, attempt_index, "SUM_TO_BE_CONFIRMED"); /* It may be older than a reversal. */
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
         return;
     }
     if (sum > attempt->refund_sum_minor) {
@@ -202,7 +203,7 @@ void pay_refund_sum_decide(struct pay_turn *turn, int attempt_index)
         ignore(turn, attempt_index, "REFUNDS_OPEN");
     } else if (PAY_GUARD(REFUND_SUM_NEW, is_asked && is_older_than_a_refund(turn, attempt_index))) {
         ignore(turn, attempt_index, "SUM_TO_BE_CONFIRMED");
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
     } else {
         make_difference(turn, attempt_index, sum);
     }

@@ -7,6 +7,8 @@
 
 #include "common/base/banned.h"
 
+#define ASKED_LEAST_US INT64_C(1000000)
+
 void pay_turn_verdict(struct pay_turn *turn, enum pay_verdict verdict, const char *reason_code)
 {
     turn->out->verdict = verdict;
@@ -270,17 +272,12 @@ static struct pay_job_effect *add_job(struct pay_turn *turn, int attempt_index,
     return job;
 }
 
-/* The money job whose stored request a query may repeat: only an open gate lets a replay pass. */
-static const struct pay_gate *replayable(const struct pay_turn *turn, const char *attempt_id)
+bool pay_job_is_asked(const struct pay_turn *turn, const char *action_id)
 {
-    for (size_t i = 0; i < turn->snap->gate_count; i++) {
-        const struct pay_gate *gate = &turn->snap->gates[i];
-        if (gate->kind == PAY_JOB_SUBMIT && gate->closed_at_us == 0 &&
-            strcmp(gate->action_id, attempt_id) == 0) {
-            return gate;
-        }
-    }
-    return NULL;
+    char job_id[PAY_JOB_ID_SIZE];
+
+    pay_id_query_by_version(job_id, action_id, turn->snap->order.version);
+    return has_job(turn, job_id);
 }
 
 struct pay_job_effect *pay_job_ask(struct pay_turn *turn, int attempt_index, enum pay_job_kind kind,
@@ -288,10 +285,10 @@ struct pay_job_effect *pay_job_ask(struct pay_turn *turn, int attempt_index, enu
 {
     char job_id[PAY_JOB_ID_SIZE];
 
-    pay_id_query_by_version(job_id, action_id, turn->snap->order.version);
-    if (has_job(turn, job_id)) {
+    if (pay_job_is_asked(turn, action_id)) {
         return NULL;
     }
+    pay_id_query_by_version(job_id, action_id, turn->snap->order.version);
     struct pay_job_effect *job = add_job(turn, attempt_index, kind, job_id);
     if (about_job_id != NULL) {
         copy_id(job->about_job_id, sizeof job->about_job_id, about_job_id);
@@ -299,13 +296,13 @@ struct pay_job_effect *pay_job_ask(struct pay_turn *turn, int attempt_index, enu
     return job;
 }
 
-void pay_job_query(struct pay_turn *turn, int attempt_index)
+void pay_job_until_answered(struct pay_turn *turn, int attempt_index, const char *action_id)
 {
-    const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
-    const struct pay_gate *gate = replayable(turn, attempt->attempt_id);
+    const struct pay_psp_traits *traits = pay_turn_traits(turn, attempt_index);
 
-    (void)pay_job_ask(turn, attempt_index, PAY_JOB_QUERY, attempt->attempt_id,
-                      gate != NULL ? gate->job_id : NULL);
+    pay_deadline_set(
+        turn, PAY_DEADLINE_QUERY, action_id,
+        pay_time_after(turn->in->now_us, pay_time_later(traits->query_first_us, ASKED_LEAST_US)));
 }
 
 struct pay_job_effect *pay_job_gated(struct pay_turn *turn, const struct pay_gated_job *from)

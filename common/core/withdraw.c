@@ -87,7 +87,7 @@ static void wait_for_expiry(struct pay_turn *turn, int attempt_index)
     const int64_t now_us = turn->in->now_us;
     const int64_t expiry_us = pay_withdraw_expiry(turn, attempt_index);
 
-    pay_job_query(turn, attempt_index);
+    pay_attempt_query(turn, attempt_index);
     if (expiry_us == 0 || now_us > pay_time_after(expiry_us, traits->person_after_us)) {
         (void)pay_case_open(turn, PAY_CASE_CANNOT_CLOSE, attempt_index, 0);
         repeat_at(turn, attempt_index, pay_time_after(now_us, traits->person_after_us));
@@ -110,7 +110,7 @@ void pay_withdraw_cancel(struct pay_turn *turn, int attempt_index)
     } else if (PAY_GUARD(CANCEL_KNOWN, !pay_attempt_is_known(turn, attempt_index))) {
         /* A cancel of what the PSP does not have yet answers "canceled" and cancels nothing. The
          * state's own rows ask again. */
-        pay_job_query(turn, attempt_index);
+        pay_attempt_query(turn, attempt_index);
     } else if (traits->can_cancel) {
         pay_job_cancel(turn, attempt_index);
         repeat_at(turn, attempt_index, pay_time_after(turn->in->now_us, traits->cancel_retry_us));

@@ -132,11 +132,14 @@ static bool changes(const struct xp_world *world, const struct xp_world *after)
     same.cases_low = after->cases_low;
     same.cases_high = after->cases_high;
     for (int i = 0; i < world->attempt_count; i++) {
-        /* That an ended attempt exists, and its names, may be learned. */
+        /* That an ended attempt exists, and its names, may be learned, and asked for. */
         same.attempts[i].known_at = after->attempts[i].known_at;
         same.attempts[i].references = after->attempts[i].references;
         same.attempts[i].bound_at = after->attempts[i].bound_at;
         same.attempts[i].certainty = after->attempts[i].certainty;
+        if (xp_is_final(same.attempts[i].status)) {
+            same.attempts[i].due[PAY_DEADLINE_QUERY] = after->attempts[i].due[PAY_DEADLINE_QUERY];
+        }
     }
     return memcmp(&same, after, sizeof same) != 0;
 }

@@ -266,11 +266,15 @@ static void settle_times(const struct xp_config *config, struct xp_world *world,
 }
 
 /* Recovery moves QUERY and ANSWER rows by itself, and a person or a cancel may come early: of all
- * rows but SEND only that there is one is part of a world, and it may be due at any time. */
+ * rows but SEND only that there is one is part of a world, and it may be due at any time. What is
+ * over may be asked about in any world, with a row or without. */
 static void settle_rows(struct xp_attempt *a)
 {
     for (int kind = PAY_DEADLINE_SEND + 1; kind < XP_DUE_KINDS; kind++) {
         a->due[kind] = a->due[kind] != 0;
+    }
+    if (xp_is_final(a->status)) {
+        a->due[PAY_DEADLINE_QUERY] = 0;
     }
 }
 

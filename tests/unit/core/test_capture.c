@@ -314,9 +314,9 @@ static void late_money_of_a_capture_is_late_money(void **state)
     world_say(w, PAY_EV_ATTEMPT_CANCELED, 1, PAY_EVIDENCE_WEBHOOK);
     assert_status(w, 1, CANCELED);
     assert_amounts(w, 1, 0, 0, 0, 0, 0, 0);
+    assert_int_equal(w->snap.attempt_count, 2);
+    world_say(w, PAY_EV_ATTEMPT_FAILED, 2, PAY_EVIDENCE_WEBHOOK);
     w->snap.order.status = PAY_ORDER_EXPIRED;
-    w->attempts[1].live = false;
-    w->attempts[1].status = PAY_ATTEMPT_FAILED;
     console_capture(w, "ch_1", 6000);
     assert_status(w, 1, SUCCEEDED);
     assert_order(w, EXPIRED);

@@ -278,9 +278,9 @@ static void the_case_of_a_dead_event_is_open_while_one_is_dead(void **state)
 static void a_stale_row_goes(void **state)
 {
     (void)state;
-    static const enum pay_deadline_kind kinds[] = {PAY_DEADLINE_SEND,   PAY_DEADLINE_ANSWER,
-                                                   PAY_DEADLINE_QUERY,  PAY_DEADLINE_MANUAL,
-                                                   PAY_DEADLINE_ACTION, PAY_DEADLINE_AUTHORIZATION};
+    static const enum pay_deadline_kind kinds[] = {PAY_DEADLINE_SEND, PAY_DEADLINE_ANSWER,
+                                                   PAY_DEADLINE_MANUAL, PAY_DEADLINE_ACTION,
+                                                   PAY_DEADLINE_AUTHORIZATION};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct world *w = &world;
         world_start(w);

@@ -551,6 +551,7 @@ static void a_sum_asks_about_each_open_refund_and_waits(void **state)
     sum(w, 4000, PAY_EVIDENCE_WEBHOOK);
     assert_verdict(w, IGNORE, "SUM_TO_BE_CONFIRMED");
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
+    assert_true(world_row_due(w, PAY_DEADLINE_QUERY, 1) > w->now_us);
     sum(w, 6000, PAY_EVIDENCE_QUERY);
     assert_verdict(w, IGNORE, "REFUNDS_OPEN");
     assert_int_equal(w->snap.refund_count, 1);
@@ -563,6 +564,7 @@ static void a_sum_asks_about_each_open_refund_and_waits(void **state)
     assert_int_equal(world_action(w, "R02")->amount.amount_minor, 2000);
     assert_string_equal(world_action(w, "R02")->idempotency_key, WORLD_PAYMENT "A01/6000");
     assert_amounts(w, 1, 10000, 0, 10000, 0, 6000, 0);
+    assert_int_equal(world_row_due(w, PAY_DEADLINE_QUERY, 1), -1);
 }
 
 /* 5000 in the console, and 4000 of ours behind the question: 5000 - 4000 is nobody's refund. */

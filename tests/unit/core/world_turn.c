@@ -95,12 +95,42 @@ static bool has_other_row(const struct world *w, const char *id, enum pay_deadli
 }
 
 /* What is over waits at most for the answer to a question. */
+static void check_row(const struct world *w, const char *id, bool is_open)
+{
+    if (is_open) {
+        assert_true(has_row(w, id));
+    } else {
+        assert_false(has_other_row(w, id, PAY_DEADLINE_QUERY));
+    }
+}
+
 static void check_action_row(const struct world *w, const struct pay_money_action *action)
 {
-    if (pay_money_is_open(action->status)) {
-        assert_true(has_row(w, action->action_id));
-    } else {
-        assert_false(has_other_row(w, action->action_id, PAY_DEADLINE_QUERY));
+    check_row(w, action->action_id, pay_money_is_open(action->status));
+}
+
+static bool asks(enum pay_deadline_kind kind)
+{
+    return kind == PAY_DEADLINE_SEND || kind == PAY_DEADLINE_ANSWER || kind == PAY_DEADLINE_QUERY ||
+           kind == PAY_DEADLINE_ACTION;
+}
+
+/* A job is lost where the PSP's role is away for longer than it lives: behind every question stands
+ * a row by which it is asked again soon. */
+static void check_questions(const struct world *w)
+{
+    for (size_t i = 0; i < w->out.effect_count; i++) {
+        const struct pay_effect *effect = &w->out.effects[i];
+        const struct pay_job_effect *job = &effect->as.job;
+        bool waits = effect->kind != PAY_EFFECT_JOB ||
+                     (job->kind != PAY_JOB_QUERY && job->kind != PAY_JOB_QUERY_CAPTURE &&
+                      job->kind != PAY_JOB_QUERY_REFUND);
+        for (size_t r = 0; r < w->row_count; r++) {
+            const struct world_row *row = &w->rows[r];
+            waits |= asks(row->kind) &&
+                     strncmp(job->job_id, row->aggregate_id, PAY_ACTION_ID_SIZE - 1) == 0;
+        }
+        assert_true(waits);
     }
 }
 
@@ -128,11 +158,7 @@ static void check_rows(struct world *w)
     const bool expires = world_find_row(w, PAY_DEADLINE_ORDER_EXPIRY, WORLD_PAYMENT) != NULL;
     assert_true(expires || w->snap.order.expiry_asked || pay_order_is_final(w->snap.order.status));
     for (size_t i = 0; i < w->snap.attempt_count; i++) {
-        bool waits = pay_attempt_is_final(w->attempts[i].status);
-        for (size_t r = 0; r < w->row_count; r++) {
-            waits |= strcmp(w->rows[r].aggregate_id, w->attempts[i].attempt_id) == 0;
-        }
-        assert_true(waits);
+        check_row(w, w->attempts[i].attempt_id, !pay_attempt_is_final(w->attempts[i].status));
     }
 }
 
@@ -161,4 +187,5 @@ void world_turn(struct world *w)
     check_facts(w);
     check_rows(w);
     check_action_rows(w);
+    check_questions(w);
 }
