@@ -148,7 +148,8 @@ struct pay_deadline_effect {
     enum pay_deadline_kind kind;
     char aggregate_id[PAY_CAUSE_SIZE]; /**< Payment, attempt, capture, refund or dispute id;
                                           APPROVAL: the request's. */
-    int64_t due_at_us;
+    int64_t due_at_us;                 /**< SET only. */
+    int64_t set_before_us; /**< CLEAR only: a row that was set later stays; 0: any goes. */
 };
 
 struct pay_effect {

@@ -110,10 +110,16 @@ static void decide_answer(struct pay_turn *turn, int attempt_index)
     }
 }
 
+static bool waits_for_answer(const struct pay_turn *turn, int attempt_index)
+{
+    const enum pay_attempt_status status = pay_turn_attempt(turn, attempt_index)->status;
+    return status == PAY_ATTEMPT_UNKNOWN || pay_attempt_keeps_question(status);
+}
+
 static void decide_manual(struct pay_turn *turn, int attempt_index)
 {
     pay_deadline_clear(turn, PAY_DEADLINE_MANUAL, attempt_id(turn, attempt_index));
-    if (pay_turn_attempt(turn, attempt_index)->status == PAY_ATTEMPT_UNKNOWN) {
+    if (waits_for_answer(turn, attempt_index)) {
         escalate(turn, attempt_index, PAY_DEADLINE_QUERY);
     } else {
         record_deadline(turn, attempt_index, PAY_VERDICT_IGNORE, "STALE");
@@ -123,8 +129,7 @@ static void decide_manual(struct pay_turn *turn, int attempt_index)
 /* Recovery asks from this row by itself; an input of the kind is answered all the same. */
 static void decide_query(struct pay_turn *turn, int attempt_index)
 {
-    const enum pay_attempt_status status = pay_turn_attempt(turn, attempt_index)->status;
-    const bool waits = status == PAY_ATTEMPT_UNKNOWN || pay_attempt_keeps_question(status);
+    const bool waits = waits_for_answer(turn, attempt_index);
     const int64_t pause_us = pay_turn_traits(turn, attempt_index)->query_first_us;
 
     record_deadline(turn, attempt_index, PAY_VERDICT_IGNORE, waits ? "QUERY_DUE" : "STALE");

@@ -579,9 +579,8 @@ static void note_answer(struct pay_turn *turn, int attempt_index)
 
     if (turn->out->verdict != PAY_VERDICT_REJECT && answers_question(turn, attempt) &&
         pay_attempt_keeps_question(attempt->status) &&
-        !pay_admit_is_unexpected(turn, attempt_index) &&
-        !pay_job_is_asked(turn, attempt->attempt_id)) {
-        pay_deadline_clear(turn, PAY_DEADLINE_QUERY, attempt->attempt_id);
+        !pay_admit_is_unexpected(turn, attempt_index)) {
+        pay_job_answered(turn, attempt->attempt_id);
     }
 }
 

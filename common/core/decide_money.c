@@ -133,7 +133,7 @@ static void note_answer(struct pay_turn *turn, struct pay_money_ref ref,
                          column == PAY_ME_REVERSED || column == PAY_ME_NOT_FOUND;
 
     if (is_word && turn->evidence >= PAY_EVIDENCE_QUERY && !pay_money_is_open(action->status)) {
-        pay_deadline_clear(turn, PAY_DEADLINE_QUERY, action->action_id);
+        pay_job_answered(turn, action->action_id);
     }
 }
 

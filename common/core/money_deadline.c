@@ -111,10 +111,15 @@ static void decide_answer(struct pay_turn *turn, struct pay_money_ref ref)
     }
 }
 
-static void decide_query(struct pay_turn *turn, struct pay_money_ref ref)
+static bool waits_for_answer(const struct pay_turn *turn, struct pay_money_ref ref)
 {
     const enum pay_money_status status = pay_money_at(turn, ref)->status;
-    const bool waits = status == PAY_MONEY_UNKNOWN || !pay_money_is_open(status);
+    return status == PAY_MONEY_UNKNOWN || !pay_money_is_open(status);
+}
+
+static void decide_query(struct pay_turn *turn, struct pay_money_ref ref)
+{
+    const bool waits = waits_for_answer(turn, ref);
 
     pay_deadline_clear(turn, PAY_DEADLINE_QUERY, id_of(turn, ref));
     say(turn, ref, PAY_VERDICT_IGNORE, waits ? "QUERY_DUE" : "STALE");
@@ -126,7 +131,7 @@ static void decide_query(struct pay_turn *turn, struct pay_money_ref ref)
 static void decide_manual(struct pay_turn *turn, struct pay_money_ref ref)
 {
     pay_deadline_clear(turn, PAY_DEADLINE_MANUAL, id_of(turn, ref));
-    if (pay_money_at(turn, ref)->status == PAY_MONEY_UNKNOWN) {
+    if (waits_for_answer(turn, ref)) {
         escalate(turn, ref, PAY_DEADLINE_QUERY);
     } else {
         say(turn, ref, PAY_VERDICT_IGNORE, "STALE");

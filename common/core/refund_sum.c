@@ -202,8 +202,10 @@ void pay_refund_sum_decide(struct pay_turn *turn, int attempt_index)
     if (PAY_GUARD(REFUND_SUM, is_open)) {
         ignore(turn, attempt_index, "REFUNDS_OPEN");
     } else if (PAY_GUARD(REFUND_SUM_NEW, is_asked && is_older_than_a_refund(turn, attempt_index))) {
+        /* The next question in its time: asked at once, the answer may be as old again where the
+         * asker's clock is behind. */
         ignore(turn, attempt_index, "SUM_TO_BE_CONFIRMED");
-        pay_attempt_query(turn, attempt_index);
+        pay_job_until_answered(turn, attempt_index, attempt->attempt_id);
     } else {
         make_difference(turn, attempt_index, sum);
     }

@@ -208,8 +208,8 @@ int pay_turn_record(struct pay_turn *turn, const struct pay_record *record)
 
 /* ----------------------------------------------------------------------------------- deadlines */
 
-static struct pay_effect *deadline_effect(struct pay_turn *turn, enum pay_deadline_kind kind,
-                                          const char *aggregate_id)
+static struct pay_effect *find_deadline(const struct pay_turn *turn, enum pay_deadline_kind kind,
+                                        const char *aggregate_id)
 {
     for (size_t i = 0; i < turn->out->effect_count; i++) {
         struct pay_effect *effect = &turn->out->effects[i];
@@ -220,10 +220,20 @@ static struct pay_effect *deadline_effect(struct pay_turn *turn, enum pay_deadli
             return effect;
         }
     }
-    struct pay_effect *effect = add_effect(turn, PAY_EFFECT_DEADLINE_CLEAR);
-    effect->as.deadline.kind = kind;
-    copy_id(effect->as.deadline.aggregate_id, sizeof effect->as.deadline.aggregate_id,
-            aggregate_id);
+    return NULL;
+}
+
+static struct pay_effect *deadline_effect(struct pay_turn *turn, enum pay_deadline_kind kind,
+                                          const char *aggregate_id)
+{
+    struct pay_effect *effect = find_deadline(turn, kind, aggregate_id);
+
+    if (effect == NULL) {
+        effect = add_effect(turn, PAY_EFFECT_DEADLINE_CLEAR);
+        effect->as.deadline.kind = kind;
+        copy_id(effect->as.deadline.aggregate_id, sizeof effect->as.deadline.aggregate_id,
+                aggregate_id);
+    }
     return effect;
 }
 
@@ -233,6 +243,7 @@ void pay_deadline_set(struct pay_turn *turn, enum pay_deadline_kind kind, const 
     struct pay_effect *effect = deadline_effect(turn, kind, aggregate_id);
     effect->kind = PAY_EFFECT_DEADLINE_SET;
     effect->as.deadline.due_at_us = due_at_us;
+    effect->as.deadline.set_before_us = 0;
 }
 
 void pay_deadline_clear(struct pay_turn *turn, enum pay_deadline_kind kind,
@@ -241,6 +252,7 @@ void pay_deadline_clear(struct pay_turn *turn, enum pay_deadline_kind kind,
     struct pay_effect *effect = deadline_effect(turn, kind, aggregate_id);
     effect->kind = PAY_EFFECT_DEADLINE_CLEAR;
     effect->as.deadline.due_at_us = 0;
+    effect->as.deadline.set_before_us = 0;
 }
 
 /* ---------------------------------------------------------------------------------------- jobs */
@@ -272,23 +284,15 @@ static struct pay_job_effect *add_job(struct pay_turn *turn, int attempt_index,
     return job;
 }
 
-bool pay_job_is_asked(const struct pay_turn *turn, const char *action_id)
-{
-    char job_id[PAY_JOB_ID_SIZE];
-
-    pay_id_query_by_version(job_id, action_id, turn->snap->order.version);
-    return has_job(turn, job_id);
-}
-
 struct pay_job_effect *pay_job_ask(struct pay_turn *turn, int attempt_index, enum pay_job_kind kind,
                                    const char *action_id, const char *about_job_id)
 {
     char job_id[PAY_JOB_ID_SIZE];
 
-    if (pay_job_is_asked(turn, action_id)) {
+    pay_id_query_by_version(job_id, action_id, turn->snap->order.version);
+    if (has_job(turn, job_id)) {
         return NULL;
     }
-    pay_id_query_by_version(job_id, action_id, turn->snap->order.version);
     struct pay_job_effect *job = add_job(turn, attempt_index, kind, job_id);
     if (about_job_id != NULL) {
         copy_id(job->about_job_id, sizeof job->about_job_id, about_job_id);
@@ -299,10 +303,26 @@ struct pay_job_effect *pay_job_ask(struct pay_turn *turn, int attempt_index, enu
 void pay_job_until_answered(struct pay_turn *turn, int attempt_index, const char *action_id)
 {
     const struct pay_psp_traits *traits = pay_turn_traits(turn, attempt_index);
+    const int64_t asks_us = pay_time_later(traits->query_first_us, ASKED_LEAST_US);
+    const int64_t person_us = pay_time_later(traits->person_after_us, ASKED_LEAST_US);
 
-    pay_deadline_set(
-        turn, PAY_DEADLINE_QUERY, action_id,
-        pay_time_after(turn->in->now_us, pay_time_later(traits->query_first_us, ASKED_LEAST_US)));
+    pay_deadline_set(turn, PAY_DEADLINE_QUERY, action_id,
+                     pay_time_after(turn->in->now_us, asks_us));
+    pay_deadline_set(turn, PAY_DEADLINE_MANUAL, action_id,
+                     pay_time_after(turn->in->now_us, person_us));
+}
+
+void pay_job_answered(struct pay_turn *turn, const char *action_id)
+{
+    static const enum pay_deadline_kind rows[] = {PAY_DEADLINE_QUERY, PAY_DEADLINE_MANUAL};
+    const struct pay_call *call = &turn->in->event->call;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (find_deadline(turn, rows[i], action_id) == NULL) {
+            deadline_effect(turn, rows[i], action_id)->as.deadline.set_before_us =
+                call->is_set ? call->asked_at_us : 0;
+        }
+    }
 }
 
 struct pay_job_effect *pay_job_gated(struct pay_turn *turn, const struct pay_gated_job *from)

@@ -80,17 +80,17 @@ struct pay_gated_job {
 };
 /** Make it, its gate row and the SEND deadline. @return the job, to be completed. */
 struct pay_job_effect *pay_job_gated(struct pay_turn *turn, const struct pay_gated_job *from);
-/** @return whether this turn asks about that attempt or action. */
-bool pay_job_is_asked(const struct pay_turn *turn, const char *action_id);
 /** Ask about an attempt or an action. @param about_job_id may be replayed; NULL: none.
  *  @return the job; NULL: it is asked already in this turn. */
 struct pay_job_effect *pay_job_ask(struct pay_turn *turn, int attempt_index, enum pay_job_kind kind,
                                    const char *action_id, const char *about_job_id);
-/** The QUERY row behind such a question, for what no row of its state's asks about: the job alone
- * is dropped where the PSP's role is away for as long as it lives. Recovery asks until an answer
- * comes.
- */
+/** The rows behind such a question, for what no row of its state's asks about: the job alone is
+ * dropped where the PSP's role is away for as long as it lives. Recovery asks by the QUERY row
+ * until an answer comes, and by the MANUAL row a person looks. */
 void pay_job_until_answered(struct pay_turn *turn, int attempt_index, const char *action_id);
+/** The event answers what was asked about the attempt or action: the rows go, unless they were set
+ * after that was asked, or by this very turn. */
+void pay_job_answered(struct pay_turn *turn, const char *action_id);
 /** A money job of the attempt itself and its gate row; number from 1. */
 void pay_job_money(struct pay_turn *turn, int attempt_index, enum pay_job_kind kind, int number);
 /** The next CANCEL of the attempt (no gate: it fails on a paid transaction). */

@@ -11,13 +11,14 @@
 #define ROW(member_) offsetof(struct pay_store_deadline, member_)
 #define DUE(member_) offsetof(struct pay_store_due, member_)
 
-/* A decision starts the waiting anew: the lease and the tries of the former time end. */
+/* A decision starts the waiting anew: the lease and the tries of the former time end. set_at is the
+ * database's clock, as what it is compared with: recovery's moves leave it alone. */
 static const struct pay_pg_stmt set_deadline = {
     .name = "deadline_set",
     .sql = "INSERT INTO payfact.payment_deadline AS d (aggregate_id, kind, payment_id, due_at)"
            " SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::timestamptz[])"
            " ON CONFLICT (aggregate_id, kind) DO UPDATE SET due_at = excluded.due_at,"
-           " payment_id = excluded.payment_id, lease_until = NULL,"
+           " payment_id = excluded.payment_id, lease_until = NULL, set_at = now(),"
            " tries = CASE WHEN d.due_at = excluded.due_at THEN d.tries ELSE 0 END",
 };
 
@@ -30,8 +31,16 @@ static const struct pay_column set_columns[] = {
 
 static const struct pay_pg_stmt clear_deadline = {
     .name = "deadline_clear",
-    .sql = "DELETE FROM payfact.payment_deadline AS d USING unnest($1::text[], $2::text[])"
-           " AS u(id, kind) WHERE d.aggregate_id = u.id AND d.kind = u.kind",
+    .sql = "DELETE FROM payfact.payment_deadline AS d"
+           " USING unnest($1::text[], $2::text[], $3::timestamptz[]) AS u(id, kind, before)"
+           " WHERE d.aggregate_id = u.id AND d.kind = u.kind"
+           " AND (u.before IS NULL OR d.set_at < u.before)",
+};
+
+static const struct pay_column clear_columns[] = {
+    {PAY_COLUMN_STR, ROW(aggregate_id), NULL},
+    {PAY_COLUMN_NAME, ROW(kind), pay_column_deadline_kind},
+    {PAY_COLUMN_TIME, ROW(set_before_us), NULL},
 };
 
 /* The oldest due rows that nobody holds; SKIP LOCKED lets any number of replicas share the work. */
@@ -97,8 +106,7 @@ enum pay_status pay_store_deadline_clear(struct pay_store *store,
     if (count == 0) {
         return PAY_OK;
     }
-    pay_store_add_columns(store, (struct pay_columns){set_columns, 2}, (const void *const *)rows,
-                          count);
+    pay_store_add_columns(store, COLUMNS(clear_columns), (const void *const *)rows, count);
     return pay_store_queue(store, &clear_deadline, PAY_STORE_ANY_COUNT, err);
 }
 

@@ -22,6 +22,7 @@ struct pay_store_deadline {
     struct pay_str aggregate_id;
     struct pay_str payment_id; /**< Absent: none (an orphan without one). */
     int64_t due_at_us;         /**< For a clear: ignored. */
+    int64_t set_before_us;     /**< For a clear: only a row that was set before; 0: any. */
 };
 
 /* ---- processor ---- */

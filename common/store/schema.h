@@ -11,7 +11,7 @@
 
 #include "common/io/pg/pg.h"
 
-#define PAY_STORE_SCHEMA_VERSION 5 /**< Migrations that this code was written for. */
+#define PAY_STORE_SCHEMA_VERSION 6 /**< Migrations that this code was written for. */
 #define PAY_STORE_SCHEMA (-7002)   /**< err.code: not there, older, or without its partitions. */
 
 /** Who writes history or evidence needs next month's partitions too; who makes them must not. */

@@ -206,6 +206,7 @@ static bool set_deadline(struct pay_try *turn, struct pay_unit *unit,
     row->row.aggregate_id = pay_arena_str(arena, pay_str_of(effect->aggregate_id));
     row->row.payment_id = pay_str_of(unit->snapshot.order.payment_id);
     row->row.due_at_us = effect->due_at_us;
+    row->row.set_before_us = effect->set_before_us;
     return row->row.aggregate_id.ptr != NULL && pay_list_add(arena, &unit->deadlines, row);
 }
 

@@ -243,7 +243,7 @@ static bool add_case(struct pay_arena *arena, struct pay_unit *unit,
     return pay_list_add(arena, is_new ? &rest->new_cases : &rest->cases, row);
 }
 
-/* The last word about one row counts. */
+/* The last word about one row counts; a clear that leaves a younger row alone is not the last. */
 static bool add_deadlines(struct pay_arena *arena, struct pay_unit *unit, struct rest *rest)
 {
     bool fits = true;
@@ -252,7 +252,7 @@ static bool add_deadlines(struct pay_arena *arena, struct pay_unit *unit, struct
         bool is_last = true;
         for (size_t later = i + 1; later < unit->deadlines.count && is_last; later++) {
             const struct pay_deadline_change *other = unit->deadlines.items[later];
-            is_last = other->row.kind != change->row.kind ||
+            is_last = other->row.set_before_us != 0 || other->row.kind != change->row.kind ||
                       !pay_str_eq(other->row.aggregate_id, change->row.aggregate_id);
         }
         if (is_last) {

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import psycopg2
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import machine
@@ -173,6 +173,14 @@ class Ground(contextlib.ExitStack):
 
     def fill(self, prefix, kind, *arguments):
         return tool("bench-inputs", self.brokers, prefix + "inputs", kind, *arguments)
+
+    def members(self, group):
+        """How many members of the group have partitions, once all is shared."""
+        admin = AdminClient({"bootstrap.servers": self.brokers})
+        described = admin.describe_consumer_groups([group])[group].result(30)
+        if described.state != ConsumerGroupState.STABLE:
+            return 0
+        return sum(1 for member in described.members if member.assignment.topic_partitions)
 
     def rewind(self, prefix):
         """The processor's group begins at the beginning again."""

@@ -33,10 +33,11 @@ class Bench:
         self.ground, self.payments, self.events = ground, payments, 2 * payments
         self.tape = ground.dir / "tape"
         self.version = ground.sql("SELECT max(version) AS v FROM payment_order")[0]["v"]
-        self.fill("run.", 0)
+        self.pairs = 0
+        self.ground.make_topics("run.")
+        self.fill("run.")
 
-    def fill(self, prefix, poison_every):
-        self.ground.make_topics(prefix)
+    def fill(self, prefix, poison_every=0):
         for kind in ("processing", "succeeded"):
             self.ground.fill(prefix, kind, 0, self.payments, "r", poison_every)
 
@@ -63,6 +64,22 @@ class Bench:
         run.hot = self.ground.sql(HOT)[0]["share"]
         run.rate = self.rate(self.events - poisons)
         return run
+
+    def pair(self):
+        """Events a second of two replicas, which share the topic before anything is in it."""
+        self.pairs += 1
+        prefix = f"pair{self.pairs}."
+        self.ground.fresh_database()
+        self.ground.make_topics(prefix)
+        runs = [self.ground.processor(prefix) for _ in range(2)]
+        for run in runs:
+            run.start()
+        wait_for("both have their partitions", lambda: self.ground.members(prefix + "processor") == len(runs), 60, pause_s=0.1)
+        self.fill(prefix)
+        wait_for("all is decided", lambda: sum(run.decided() for run in runs) >= self.events, 900, pause_s=0.1)
+        for run in runs:
+            run.stop()
+        return self.rate()
 
     def record(self):
         with self.ground.recorder(self.tape) as port:
@@ -119,12 +136,14 @@ def measure(report, rounds, scale):
         bench = Bench(ground, payments)
         bench.record()
         clients = max(CLIENTS, key=lambda n: bench.one_by_one(n, max(bench.events // 8, 64)))
+        ground.make_topics("poison.")
         bench.fill("poison.", POISON_EVERY)
         poisons = 2 * len(range(POISON_EVERY // 2, payments, POISON_EVERY))
         p1 = report.figure("P1", "processor, share of the limit", "", "≥ 0.80", 0.80, baseline="bare libpq loop, same SQL and batches")
         rate = report.figure("", "processor", "events/s")
         limit = report.figure("", "limit: a bare libpq loop, same SQL, batch and connections, data from memory", "events/s")
         p2 = report.figure("P2", "processor, times one event per transaction", "×", "≥ 5", 5, baseline=f"pgbench, {clients} clients")
+        p2_pair = report.figure("P2", "two replicas of it, the same", "×", "≥ 5", 5, baseline=f"pgbench, {clients} clients")
         single = report.figure("", f"`pgbench -M prepared`, {clients} clients, the same minimum SQL", "events/s")
         p2_slow = report.figure("", "P2 with commits 1 ms slower", "×", baseline=f"pgbench, {clients} clients, as slow")
         p3 = report.figure("P3", "what a disk slower by 1 ms costs the processor", "%", "≤ 10", 10, at_least=False,
@@ -142,6 +161,7 @@ def measure(report, rounds, scale):
             rate.add(run.rate)
             p1.add(run.rate / limit.add(bench.limit()))
             p2.add(run.rate / single.add(bench.one_by_one(clients, bench.payments)))
+            p2_pair.add(bench.pair() / single.values[-1])
             for figure, value in zip((p4, pages), run.wal, strict=True):
                 figure.add(value)
             cpu.add(run.cpu_s / bench.events * 1e6)

@@ -54,6 +54,7 @@ struct told {
     const char *key; /* Transport key. */
     enum pay_source source;
     const char *job_id;
+    int64_t asked_at_us; /* 0: in the year 2096, after everything. */
 };
 
 static void add_told(struct world *world, const char *payment, const struct told *told)
@@ -66,13 +67,13 @@ static void add_told(struct world *world, const char *payment, const struct told
     input.event.has_amount = told->amount > 0;
     input.event.amount.amount_minor = told->amount;
     if (told->job_id != NULL) {
-        input.event.call = (struct pay_call){.is_set = true,
-                                             .job_id = pay_str_of(told->job_id),
-                                             .send_no = 1,
-                                             .query_by = told->source == PAY_SOURCE_QUERY
-                                                             ? PAY_QUERY_BY_PSP_REFERENCE
-                                                             : PAY_QUERY_BY_NONE,
-                                             .asked_at_us = INT64_C(4000000000000000)};
+        input.event.call = (struct pay_call){
+            .is_set = true,
+            .job_id = pay_str_of(told->job_id),
+            .send_no = 1,
+            .query_by =
+                told->source == PAY_SOURCE_QUERY ? PAY_QUERY_BY_PSP_REFERENCE : PAY_QUERY_BY_NONE,
+            .asked_at_us = told->asked_at_us != 0 ? told->asked_at_us : INT64_C(4000000000000000)};
         input.evidence = (struct pay_sealed_evidence){.ciphertext = {NULL, 0}};
     }
     assert_true(pay_business_key(business, &input.event));
@@ -83,7 +84,7 @@ static void add_told(struct world *world, const char *payment, const struct told
 static void tell_of(struct world *world, const char *payment, enum pay_event_type type,
                     const char *action_id, const char *name, int64_t amount, const char *key)
 {
-    const struct told told = {type, action_id, name, amount, key, PAY_SOURCE_WEBHOOK, NULL};
+    const struct told told = {type, action_id, name, amount, key, PAY_SOURCE_WEBHOOK, NULL, 0};
     add_told(world, payment, &told);
 }
 
@@ -427,8 +428,8 @@ static void an_unknown_refund_keeps_its_reservation_and_is_asked_about(void **st
     add_refund(world, "r-2", 40); /* What may have been paid back is not given twice. */
     turn(world);
     assert_string_equal(answer_of(world, "r-2"), "REJECTED EXCEEDS_REFUNDABLE");
-    told = (struct told){PAY_EV_REFUND_SUCCEEDED, R(1), "re_1", 70, "query-1", PAY_SOURCE_QUERY,
-                         job_of(R(1), "QUERY.v9")};
+    told = (struct told){PAY_EV_REFUND_SUCCEEDED,  R(1), "re_1", 70, "query-1", PAY_SOURCE_QUERY,
+                         job_of(R(1), "QUERY.v9"), 0};
     add_told(world, P, &told);
     turn(world);
     assert_string_equal(refunds(world), "R01 SUCCEEDED");
@@ -448,8 +449,8 @@ static void a_refund_that_fails_after_it_succeeded_gives_back_what_was_refunded(
     turn(world);
     expect_paid(world, 0, 70); /* A callback alone: asked first. */
     const struct told told = {
-        PAY_EV_REFUND_FAILED,    R(1), "re_1", 70, "query-1", PAY_SOURCE_QUERY,
-        job_of(R(1), "QUERY.v9")};
+        PAY_EV_REFUND_FAILED,     R(1), "re_1", 70, "query-1", PAY_SOURCE_QUERY,
+        job_of(R(1), "QUERY.v9"), 0};
     add_told(world, P, &told);
     turn(world);
     assert_string_equal(refunds(world), "R01 REVERSED");
@@ -460,6 +461,43 @@ static void a_refund_that_fails_after_it_succeeded_gives_back_what_was_refunded(
 
 /* Closed unsent and sent again: the next job id and its row, in the transaction that closes the
  * former. */
+/* The answer was asked for before the callback that raised the question: with it in one batch or
+ * after it, it is no answer. */
+static void an_older_answer_ends_no_question(void **state)
+{
+    struct world *world = *state;
+    static const char rows[] = "SELECT count(*) FROM payfact.payment_deadline"
+                               " WHERE kind IN ('QUERY', 'MANUAL')";
+    struct told told = {.type = PAY_EV_REFUND_SUCCEEDED,
+                        .action_id = R(1),
+                        .name = "re_1",
+                        .amount = 70,
+                        .source = PAY_SOURCE_QUERY,
+                        .job_id = job_of(R(1), "QUERY.v9"),
+                        .asked_at_us = 1};
+
+    pay_for(world, P);
+    add_refund(world, "r-1", 70);
+    turn(world);
+    tell(world, PAY_EV_REFUND_SUCCEEDED, R(1), "re_1", 70, "evt_done");
+    turn(world);
+    tell(world, PAY_EV_REFUND_FAILED, R(1), "re_1", 70, "evt_failed");
+    told.key = "query-1";
+    add_told(world, P, &told);
+    turn(world);
+    assert_string_equal(refunds(world), "R01 SUCCEEDED");
+    assert_int_equal(number(world, rows), 2);
+    told.key = "query-2";
+    add_told(world, P, &told);
+    turn(world);
+    assert_int_equal(number(world, rows), 2);
+    told.key = "query-3";
+    told.asked_at_us = 0;
+    add_told(world, P, &told);
+    turn(world);
+    assert_int_equal(number(world, rows), 0);
+}
+
 static void a_refund_that_was_never_sent_goes_again_behind_the_next_gate(void **state)
 {
     struct world *world = *state;
@@ -823,6 +861,7 @@ int main(void)
         TEST(a_refused_refund_releases_its_reservation),
         TEST(an_unknown_refund_keeps_its_reservation_and_is_asked_about),
         TEST(a_refund_that_fails_after_it_succeeded_gives_back_what_was_refunded),
+        TEST(an_older_answer_ends_no_question),
         TEST(a_refund_that_was_never_sent_goes_again_behind_the_next_gate),
         TEST(a_refund_in_the_psps_console_becomes_one_of_ours),
         TEST(a_partial_capture_reserves_settles_and_releases_the_rest),

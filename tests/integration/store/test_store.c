@@ -835,6 +835,45 @@ static void due_rows_are_leased_to_one_and_moved_unless_decided(void **state)
                      3);
 }
 
+/* An answer that was on its way when the question was asked does not end it. */
+static void a_row_that_was_set_after_the_asking_stays(void **state)
+{
+    struct world *world = *state;
+    struct pay_store_deadline row = {.kind = PAY_DEADLINE_QUERY, .aggregate_id = PAY_STR("one")};
+    const struct pay_store_deadline *rows[] = {&row};
+    static const char count[] = "SELECT count(*) FROM payfact.payment_deadline";
+    static const char set_at[] =
+        "SELECT (extract(epoch FROM set_at) * 1000000)::int8 FROM payfact.payment_deadline"
+        " WHERE aggregate_id = 'one'";
+
+    set_deadlines(world, INT64_C(1700000000000000));
+    const int64_t set_at_us = pay_testdb_number(&world->db, set_at);
+    row.set_before_us = set_at_us;
+    must(world, pay_store_deadline_clear(world->a, rows, 1, &world->err));
+    must(world, pay_store_flush(world->a, &world->err));
+    assert_int_equal(pay_testdb_number(&world->db, count), 3);
+    struct pay_store_due due[3];
+    size_t leased = 0, moved = 0;
+    int64_t now_us = 0;
+    const int64_t next[] = {INT64_C(1900000000000000), INT64_C(1900000000000000),
+                            INT64_C(1900000000000000)};
+    must(world, pay_store_deadline_lease(world->a, &(struct pay_store_lease_wish){3, 60000000}, due,
+                                         &leased, &now_us, &world->err));
+    must(world, pay_store_deadline_reschedule(world->a, due, next, 3, &moved, &world->err));
+    assert_int_equal(moved, 3); /* Recovery asks: the question is as old as it was. */
+    assert_int_equal(pay_testdb_number(&world->db, set_at), set_at_us);
+    row.set_before_us = set_at_us + 1;
+    must(world, pay_store_deadline_clear(world->a, rows, 1, &world->err));
+    must(world, pay_store_flush(world->a, &world->err));
+    assert_int_equal(pay_testdb_number(&world->db, count), 2);
+    set_deadlines(world, INT64_C(1700000000000000)); /* Asked anew. */
+    assert_true(pay_testdb_number(&world->db, set_at) > set_at_us);
+    row.set_before_us = 0;
+    must(world, pay_store_deadline_clear(world->a, rows, 1, &world->err));
+    must(world, pay_store_flush(world->a, &world->err));
+    assert_int_equal(pay_testdb_number(&world->db, count), 2);
+}
+
 #define TEST(test_) cmocka_unit_test_setup_teardown(test_, setup, teardown)
 
 int main(void)
@@ -857,6 +896,7 @@ int main(void)
         TEST(the_inbox_costs_the_same_however_much_it_holds),
         TEST(ids_of_a_shard_become_visible_in_order),
         TEST(due_rows_are_leased_to_one_and_moved_unless_decided),
+        TEST(a_row_that_was_set_after_the_asking_stays),
     };
     return cmocka_run_group_tests_name("integration.store", tests, NULL, NULL);
 }

@@ -139,6 +139,7 @@ static bool changes(const struct xp_world *world, const struct xp_world *after)
         same.attempts[i].certainty = after->attempts[i].certainty;
         if (xp_is_final(same.attempts[i].status)) {
             same.attempts[i].due[PAY_DEADLINE_QUERY] = after->attempts[i].due[PAY_DEADLINE_QUERY];
+            same.attempts[i].due[PAY_DEADLINE_MANUAL] = after->attempts[i].due[PAY_DEADLINE_MANUAL];
         }
     }
     return memcmp(&same, after, sizeof same) != 0;

@@ -274,7 +274,7 @@ static void settle_rows(struct xp_attempt *a)
         a->due[kind] = a->due[kind] != 0;
     }
     if (xp_is_final(a->status)) {
-        a->due[PAY_DEADLINE_QUERY] = 0;
+        a->due[PAY_DEADLINE_QUERY] = a->due[PAY_DEADLINE_MANUAL] = 0;
     }
 }
 

@@ -209,7 +209,8 @@ static bool check_actions(const struct mx_config *config, const struct mx_world 
                                       after->request.target == i && !is_capture;
         holds = holds && mx_check(v, MX_WAITS, !is_open(now) || now->due != 0 || waits_for_people,
                                   "an open action waits for nothing");
-        const bool only_asks = (now->due & ~(1U << PAY_DEADLINE_QUERY)) == 0;
+        const unsigned asks = 1U << PAY_DEADLINE_QUERY | 1U << PAY_DEADLINE_MANUAL;
+        const bool only_asks = (now->due & ~asks) == 0;
         holds = holds && mx_check(v, MX_WAITS, is_open(now) || only_asks,
                                   "what is over waits for more than an answer");
     }

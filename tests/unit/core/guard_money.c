@@ -87,7 +87,7 @@ bool guard_refund_sum_new(struct world *w)
     event->has_amount = true;
     event->amount.amount_minor = 5000;
     world_decide(w, PAY_EVIDENCE_QUERY);
-    return w->snap.refund_count == 1 && world_count_jobs(w, PAY_JOB_QUERY) == 1;
+    return w->snap.refund_count == 1 && world_row_due(w, PAY_DEADLINE_QUERY, 1) > w->now_us;
 }
 
 bool guard_dispute_funds_once(struct world *w)

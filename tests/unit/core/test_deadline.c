@@ -279,8 +279,7 @@ static void a_stale_row_goes(void **state)
 {
     (void)state;
     static const enum pay_deadline_kind kinds[] = {PAY_DEADLINE_SEND, PAY_DEADLINE_ANSWER,
-                                                   PAY_DEADLINE_MANUAL, PAY_DEADLINE_ACTION,
-                                                   PAY_DEADLINE_AUTHORIZATION};
+                                                   PAY_DEADLINE_ACTION, PAY_DEADLINE_AUTHORIZATION};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct world *w = &world;
         world_start(w);

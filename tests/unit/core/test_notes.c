@@ -984,29 +984,50 @@ static void a_question_about_what_is_over_waits_for_its_answer(void **state)
     const enum pay_event_type no_word[] = {PAY_EV_QUERY_FAILED, PAY_EV_ATTEMPT_PROCESSING};
     for (size_t i = 0; i < 2; i++) {
         world_event(w, no_word[i], 1);
-        world_answers(w, ".QUERY.v3", PAY_QUERY_BY_PSP_REFERENCE, w->now_us);
+        world_answers(w, ".QUERY.v3", PAY_QUERY_BY_PSP_REFERENCE, w->now_us + 1);
         world_decide(w, PAY_EVIDENCE_QUERY);
         assert_true(world_row_due(w, PAY_DEADLINE_QUERY, 1) > w->now_us);
     }
     world_say(w, PAY_EV_ATTEMPT_FAILED, 1, PAY_EVIDENCE_WEBHOOK); /* No answer to it. */
     assert_true(world_row_due(w, PAY_DEADLINE_QUERY, 1) > w->now_us);
     world_event(w, PAY_EV_ATTEMPT_FAILED, 1); /* About another object, or of another account. */
-    world_answers(w, ".QUERY.v4", PAY_QUERY_BY_PSP_REFERENCE, w->now_us);
+    world_answers(w, ".QUERY.v4", PAY_QUERY_BY_PSP_REFERENCE, w->now_us + 1);
     w->input.foreign_reference = true;
     world_decide(w, PAY_EVIDENCE_QUERY);
     w->input.foreign_reference = false;
     assert_true(world_row_due(w, PAY_DEADLINE_QUERY, 1) > w->now_us);
     world_event(w, PAY_EV_ATTEMPT_FAILED, 1);
-    world_answers(w, ".QUERY.v4", PAY_QUERY_BY_PSP_REFERENCE, w->now_us);
+    world_answers(w, ".QUERY.v4", PAY_QUERY_BY_PSP_REFERENCE, w->now_us + 1);
     w->event.psp_account = PAY_STR("acct_2");
     world_decide(w, PAY_EVIDENCE_QUERY);
     assert_verdict(w, REJECT, "WRONG_ACCOUNT");
     assert_true(world_row_due(w, PAY_DEADLINE_QUERY, 1) > w->now_us);
+    world_event(w, PAY_EV_ATTEMPT_FAILED, 1); /* Asked for before there was the question. */
+    world_answers(w, ".QUERY.v1", PAY_QUERY_BY_PSP_REFERENCE, w->now_us);
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    assert_true(world_row_due(w, PAY_DEADLINE_QUERY, 1) > w->now_us);
     world_event(w, PAY_EV_ATTEMPT_FAILED, 1);
-    world_answers(w, ".QUERY.v4", PAY_QUERY_BY_PSP_REFERENCE, w->now_us);
+    world_answers(w, ".QUERY.v4", PAY_QUERY_BY_PSP_REFERENCE, w->now_us + 1);
     world_decide(w, PAY_EVIDENCE_QUERY);
     assert_status(w, 1, FAILED);
     assert_int_equal(world_row_due(w, PAY_DEADLINE_QUERY, 1), -1);
+    assert_int_equal(world_row_due(w, PAY_DEADLINE_MANUAL, 1), -1);
+}
+
+static void a_question_that_nobody_answers_gets_a_person(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_FAILED);
+    world_say(w, PAY_EV_ATTEMPT_SUCCEEDED, 1, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_int_equal(world_row_due(w, PAY_DEADLINE_MANUAL, 1), w->now_us + WORLD_PERSON_AFTER);
+    world_wait_for(w, PAY_DEADLINE_MANUAL, 1);
+    assert_verdict(w, APPLY, "UNKNOWN_TOO_LONG");
+    assert_non_null(world_case(w, PAY_CASE_UNKNOWN_TOO_LONG));
+    assert_int_equal(world_row_due(w, PAY_DEADLINE_MANUAL, 1), -1);
+    assert_int_equal(world_row_due(w, PAY_DEADLINE_QUERY, 1), w->now_us + WORLD_PERSON_AFTER);
 }
 
 /* ---------------------------------------------------------------------------------------------- 9
@@ -1216,6 +1237,7 @@ int main(void)
         cmocka_unit_test(
             O1_O3_a_late_decline_of_a_first_try_neither_fails_nor_cancels_what_is_paid),
         cmocka_unit_test(a_question_about_what_is_over_waits_for_its_answer),
+        cmocka_unit_test(a_question_that_nobody_answers_gets_a_person),
         cmocka_unit_test(note_9_a_void_needs_our_own_cancels_answer_or_a_webhook),
         cmocka_unit_test(note_9_not_under_a_capture),
         cmocka_unit_test(note_9_our_own_clock_closes_nothing_it_voids_and_asks),

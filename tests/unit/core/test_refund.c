@@ -581,7 +581,8 @@ static void a_sum_from_before_a_refund_of_ours_shows_nothing(void **state)
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
     sum_asked(w, 5000, w->now_us - 1);
     assert_verdict(w, IGNORE, "SUM_TO_BE_CONFIRMED");
-    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 0); /* In its time, not in a circle. */
+    assert_int_equal(world_row_due(w, PAY_DEADLINE_QUERY, 1), w->now_us + WORLD_QUERY_FIRST);
     sum_asked(w, 9000, w->now_us + 1);
     assert_verdict(w, APPLY, "REFUNDED_AT_PSP");
     assert_int_equal(world_action(w, "R02")->amount.amount_minor, 5000);

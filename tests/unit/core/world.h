@@ -44,6 +44,7 @@ struct world_row {
     enum pay_deadline_kind kind;
     char aggregate_id[PAY_CAUSE_SIZE];
     int64_t due_at_us;
+    int64_t set_at_us;
 };
 
 struct world {

@@ -18,7 +18,8 @@ static void keep_deadline(struct world *w, const struct pay_effect *effect)
         world_find_row(w, effect->as.deadline.kind, effect->as.deadline.aggregate_id);
 
     if (effect->kind == PAY_EFFECT_DEADLINE_CLEAR) {
-        if (row != NULL) {
+        const int64_t before_us = effect->as.deadline.set_before_us;
+        if (row != NULL && (before_us == 0 || row->set_at_us < before_us)) {
             *row = w->rows[--w->row_count];
         }
         return;
@@ -30,6 +31,7 @@ static void keep_deadline(struct world *w, const struct pay_effect *effect)
         memcpy(row->aggregate_id, effect->as.deadline.aggregate_id, sizeof row->aggregate_id);
     }
     row->due_at_us = effect->as.deadline.due_at_us;
+    row->set_at_us = w->now_us;
 }
 
 static void commit(struct world *w)
@@ -84,10 +86,12 @@ static bool has_row(const struct world *w, const char *id)
     return false;
 }
 
-static bool has_other_row(const struct world *w, const char *id, enum pay_deadline_kind kind)
+static bool has_more_than_a_question(const struct world *w, const char *id)
 {
     for (size_t r = 0; r < w->row_count; r++) {
-        if (w->rows[r].kind != kind && strcmp(w->rows[r].aggregate_id, id) == 0) {
+        const struct world_row *row = &w->rows[r];
+        if (row->kind != PAY_DEADLINE_QUERY && row->kind != PAY_DEADLINE_MANUAL &&
+            strcmp(row->aggregate_id, id) == 0) {
             return true;
         }
     }
@@ -100,7 +104,7 @@ static void check_row(const struct world *w, const char *id, bool is_open)
     if (is_open) {
         assert_true(has_row(w, id));
     } else {
-        assert_false(has_other_row(w, id, PAY_DEADLINE_QUERY));
+        assert_false(has_more_than_a_question(w, id));
     }
 }
 
