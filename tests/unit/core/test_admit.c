@@ -116,6 +116,12 @@ static void without_our_number_it_is_found_by_job_or_by_a_bound_reference(void *
     world_event(w, PAY_EV_ATTEMPT_SUCCEEDED, 1)->merchant_request_no = absent;
     world_decide(w, PAY_EVIDENCE_WEBHOOK);
     assert_true(w->out.orphan);
+    world_event(w, PAY_EV_ATTEMPT_SUCCEEDED, 1);
+    world_answers(w, ".SUBMIT", PAY_QUERY_BY_NONE, w->now_us);
+    w->event.merchant_request_no = absent;
+    w->event.call.job_id.len = 20; /* A part of it names nothing. */
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_true(w->out.orphan);
 }
 
 static void another_account_or_psp_is_rejected(void **state)
@@ -462,8 +468,11 @@ static void what_is_not_decided_yet_is_kept(void **state)
                                 type == PAY_EV_OTHER ? "OTHER" : "NOT_SUPPORTED_YET");
         }
     }
-    world_say(w, PAY_EV_UNRECOGNIZED, 1, PAY_EVIDENCE_WEBHOOK);
-    assert_verdict(w, REJECT, "UNRECOGNIZED_EVENT");
+    static const enum pay_event_type none[] = {PAY_EV_UNRECOGNIZED, PAY_EV_COUNT};
+    for (size_t i = 0; i < 2; i++) {
+        world_say(w, none[i], 1, PAY_EVIDENCE_WEBHOOK);
+        assert_verdict(w, REJECT, "UNRECOGNIZED_EVENT");
+    }
 }
 
 static void unpaid_by_query_with_nothing_to_hand_out_is_canceled(void **state)

@@ -83,6 +83,14 @@ static void the_last_one_releases_the_rest(void **state)
     assert_verdict(w, REJECT, "CAPTURE_WAS_FINAL");
     succeed(w, "C01");
     assert_amounts(w, 1, 6000, 0, 6000, 0, 0, 0);
+
+    world_authorized(w);
+    capture(w, 3000, false);
+    succeed(w, "C01");
+    capture(w, 2000, true);
+    succeed(w, "C02");
+    assert_amounts(w, 1, 5000, 0, 5000, 0, 0, 0);
+    assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_UPDATED); /* Less may be captured. */
 }
 
 static void where_one_capture_is_all_nothing_more_is_promised(void **state)
@@ -149,6 +157,18 @@ static void what_cannot_be_captured_is_refused(void **state)
     assert_int_equal(w->snap.capture_count, 0);
 }
 
+static void the_hundredth_is_over_the_limit(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_authorized(w);
+    w->snap.order.capture_count = PAY_CAPTURES_MAX;
+    capture(w, 1, false);
+    assert_verdict(w, REJECT, "LIMIT");
+    assert_int_equal(w->snap.capture_count, 0);
+}
+
 static void a_payment_is_not_canceled_under_a_capture(void **state)
 {
     (void)state;
@@ -186,6 +206,12 @@ static void a_success_without_a_name_settles_the_only_open_one_of_that_amount(vo
     assert_verdict(w, IGNORE, "EXPLAINED");
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_CAPTURE), 1);
     assert_amounts(w, 1, 10000, 4000, 6000, 0, 0, 0);
+
+    world_authorized(w);
+    capture(w, 1, false);
+    nameless(w, 5000); /* Of the open one, or of another: a query says. */
+    assert_verdict(w, IGNORE, "EXPLAINED");
+    assert_int_equal(w->snap.capture_count, 1);
 }
 
 static void one_that_a_settled_capture_explains_settles_no_other(void **state)
@@ -201,6 +227,17 @@ static void one_that_a_settled_capture_explains_settles_no_other(void **state)
     assert_verdict(w, IGNORE, "EXPLAINED");
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_CAPTURE), 1);
     assert_action(w, "C02", CREATED);
+
+    world_authorized(w);
+    capture(w, 2000, false);
+    succeed(w, "C01");
+    capture(w, 3000, false);
+    succeed(w, "C02");
+    capture(w, 3000, false);
+    nameless(w, 3000); /* Not the sum either: the second's. */
+    assert_verdict(w, IGNORE, "EXPLAINED");
+    assert_action(w, "C03", CREATED);
+    assert_amounts(w, 1, 10000, 3000, 5000, 0, 0, 0);
 }
 
 /* D3: the payment's own word first, then the capture's by the PSP's name only. */
@@ -226,6 +263,30 @@ static void a_name_that_comes_after_a_nameless_success_is_that_ones(void **state
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_CAPTURE), 2);
     assert_action(w, "C03", CREATED);
     assert_amounts(w, 1, 10000, 2000, 8000, 0, 0, 0);
+
+    world_authorized(w);
+    capture(w, 2000, false);
+    capture(w, 2000, false);
+    succeed(w, "C02"); /* By our number, and the PSP's name was not said. */
+    console_capture(w, "ch_2", 2000);
+    assert_verdict(w, IGNORE, "EXPLAINED");
+    assert_string_equal(world_action(w, "C02")->provider_reference, "");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_CAPTURE), 2);
+}
+
+static void a_success_with_another_objects_name_settles_nothing(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_authorized(w);
+    capture(w, 6000, true);
+    world_action_event(w, PAY_EV_CAPTURE_SUCCEEDED, "C01")->provider_action_id = PAY_STR("ch_1");
+    w->input.foreign_reference = true; /* Bound to another payment. */
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, NEEDS_RECONCILIATION, "UNEXPECTED_REFERENCE");
+    assert_action(w, "C01", CREATED);
+    assert_amounts(w, 1, 10000, 6000, 0, 0, 0, 0);
 }
 
 /* O7, O11: whatever state our own call is in. */
@@ -346,6 +407,13 @@ static void a_reversed_capture_raises_withdrawn_and_stays_refundable_on_paper(vo
     world_money_command(w, PAY_CMD_REQUEST_REFUND, 1);
     assert_verdict(w, REJECT, "EXCEEDS_REFUNDABLE");
     assert_order(w, SUCCEEDED);
+
+    world_authorized(w);
+    capture(w, 1, true); /* However little it is. */
+    succeed(w, "C01");
+    world_action_say(w, PAY_EV_CAPTURE_REVERSED, "C01", PAY_EVIDENCE_QUERY);
+    assert_amounts(w, 1, 1, 0, 1, 0, 0, 1);
+    assert_non_null(world_case(w, PAY_CASE_CAPTURE_REVERSED));
 }
 
 static void reversed_before_its_success_releases_the_reservation(void **state)
@@ -383,6 +451,26 @@ static void money_elsewhere_withdraws_the_authorization_and_its_captures(void **
     assert_true(world_action_gate(w, "C01.CAPTURE")->closed_at_us != 0);
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 1);
     assert_amounts(w, 2, 10000, 0, 0, 0, 0, 0);
+}
+
+/* An operator has overridden the block of the first attempt, whose capture is on its way. */
+static void a_withdrawal_leaves_other_attempts_captures_alone(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_authorized(w);
+    capture(w, 6000, true);
+    world_attempt(w, 1)->live = false;
+    world_command(w, PAY_CMD_START_ATTEMPT);
+    world_decide_command(w);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    world_command(w, PAY_CMD_CANCEL_PAYMENT);
+    world_decide_command(w);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    assert_status(w, 2, FAILED);
+    assert_action(w, "C01", CREATED);
+    assert_int_equal(world_action_gate(w, "C01.CAPTURE")->closed_at_us, 0);
 }
 
 static void a_capture_in_flight_is_asked_about_before_the_void(void **state)
@@ -440,6 +528,27 @@ static void at_its_end_an_authorization_is_voided_or_captured_by_policy(void **s
     assert_order(w, SUCCEEDED);
 }
 
+static void an_authorizations_row_comes_a_sends_time_before_its_end(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    static const int64_t lead_us = WORLD_SEND_WINDOW + WORLD_CALL_BUDGET;
+    static const struct {
+        int64_t end_us, due_us; /* Both from now. */
+    } rows[] = {
+        {lead_us + 1, 1},
+        {lead_us, lead_us}, /* At once is too late for it. */
+        {1, 1},
+        {0, WORLD_PERSON_AFTER}, /* It is over: asked about. */
+        {-1, WORLD_PERSON_AFTER},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        authorize_until(w, WORLD_START + SECOND + rows[i].end_us);
+        assert_int_equal(world_row_due(w, PAY_DEADLINE_AUTHORIZATION, 1),
+                         w->now_us + rows[i].due_us);
+    }
+}
+
 static void the_rest_is_released_when_the_psp_says_so(void **state)
 {
     (void)state;
@@ -481,10 +590,12 @@ int main(void)
         cmocka_unit_test(where_one_capture_is_all_nothing_more_is_promised),
         cmocka_unit_test(failure_releases_and_the_authorization_stays),
         cmocka_unit_test(what_cannot_be_captured_is_refused),
+        cmocka_unit_test(the_hundredth_is_over_the_limit),
         cmocka_unit_test(a_payment_is_not_canceled_under_a_capture),
         cmocka_unit_test(a_success_without_a_name_settles_the_only_open_one_of_that_amount),
         cmocka_unit_test(one_that_a_settled_capture_explains_settles_no_other),
         cmocka_unit_test(a_name_that_comes_after_a_nameless_success_is_that_ones),
+        cmocka_unit_test(a_success_with_another_objects_name_settles_nothing),
         cmocka_unit_test(a_console_capture_becomes_one_of_origin_psp),
         cmocka_unit_test(asked_about_ours_the_psp_tells_of_the_consoles),
         cmocka_unit_test(another_amount_in_our_own_answer_is_a_mismatch),
@@ -492,8 +603,10 @@ int main(void)
         cmocka_unit_test(a_reversed_capture_raises_withdrawn_and_stays_refundable_on_paper),
         cmocka_unit_test(reversed_before_its_success_releases_the_reservation),
         cmocka_unit_test(money_elsewhere_withdraws_the_authorization_and_its_captures),
+        cmocka_unit_test(a_withdrawal_leaves_other_attempts_captures_alone),
         cmocka_unit_test(a_capture_in_flight_is_asked_about_before_the_void),
         cmocka_unit_test(at_its_end_an_authorization_is_voided_or_captured_by_policy),
+        cmocka_unit_test(an_authorizations_row_comes_a_sends_time_before_its_end),
         cmocka_unit_test(the_rest_is_released_when_the_psp_says_so),
         cmocka_unit_test(automatic_captures_are_the_attempt_itself),
     };

@@ -82,6 +82,10 @@ static void spoil_id(struct world *w)
 {
     w->command.payment_id = PAY_STR("8ZZZZZZZZZZZZZZZZZZZZZZZZZ");
 }
+static void spoil_id_of_another(struct world *w)
+{
+    w->command.payment_id = PAY_STR(WORLD_OTHER_PAYMENT);
+}
 static void spoil_order_no(struct world *w)
 {
     w->command.create_payment.merchant_order_no = PAY_STR("");
@@ -89,6 +93,12 @@ static void spoil_order_no(struct world *w)
 static void spoil_merchant(struct world *w)
 {
     w->command.merchant_id = PAY_STR("");
+}
+static void spoil_order_no_length(struct world *w)
+{
+    static char text[PAY_ORDER_NO_SIZE];
+    memset(text, 'x', sizeof text);
+    w->command.create_payment.merchant_order_no = (struct pay_str){text, sizeof text};
 }
 static void spoil_taken(struct world *w)
 {
@@ -144,7 +154,9 @@ static void create_is_refused_for_each_reason_and_makes_nothing(void **state)
         spoil_fn *spoil;
     } rows[] = {
         {"INVALID_PAYMENT_ID", spoil_id},
+        {"INVALID_PAYMENT_ID", spoil_id_of_another},
         {"INVALID_ORDER_NO", spoil_order_no},
+        {"INVALID_ORDER_NO", spoil_order_no_length},
         {"INVALID_MERCHANT", spoil_merchant},
         {"DUPLICATE_ORDER_NO", spoil_taken},
         {"INVALID_CAPTURE_MODE", spoil_mode},
@@ -169,6 +181,30 @@ static void create_is_refused_for_each_reason_and_makes_nothing(void **state)
         assert_int_equal(w->snap.order.change, PAY_ROW_SAME);
         assert_int_equal(w->snap.route_count, 0);
     }
+}
+
+/* At the edge of every place: sixteen routes, the longest number, a caller too long to be kept. */
+static void create_fills_what_there_is_room_for(void **state)
+{
+    (void)state;
+    static char text[PAY_ORDER_NO_SIZE + 200];
+    static struct pay_route routes[PAY_ROUTES_MAX + 1];
+    struct world *w = &world;
+
+    memset(text, 'x', sizeof text);
+    world_init(w);
+    w->snap.routes = routes;
+    struct pay_command *command = world_command(w, PAY_CMD_CREATE_PAYMENT);
+    command->create_payment.merchant_order_no = (struct pay_str){text, PAY_ORDER_NO_SIZE - 1};
+    command->caller = (struct pay_str){text, sizeof text};
+    w->input.route_count = PAY_ROUTES_MAX;
+    world_decide_command(w);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    assert_int_equal(strlen(w->snap.order.merchant_order_no), PAY_ORDER_NO_SIZE - 1);
+    assert_string_equal(w->snap.order.created_by, "");
+    assert_int_equal(w->snap.route_count, PAY_ROUTES_MAX);
+    assert_string_equal(routes[PAY_ROUTES_MAX - 1].psp, "psp15");
+    assert_string_equal(routes[PAY_ROUTES_MAX].psp, ""); /* Not the payment's. */
 }
 
 static void create_again_is_refused_under_the_payments_number(void **state)
@@ -221,7 +257,7 @@ static void a_command_for_an_unknown_payment_is_refused_at_once(void **state)
 static void every_other_command_is_not_supported(void **state)
 {
     (void)state;
-    for (int type = 0; type < PAY_CMD_COUNT; type++) {
+    for (int type = 0; type <= PAY_CMD_COUNT; type++) {
         const bool is_supported = type == PAY_CMD_CREATE_PAYMENT || type == PAY_CMD_START_ATTEMPT ||
                                   type == PAY_CMD_CHANGE_METHOD || type == PAY_CMD_CANCEL_PAYMENT ||
                                   type == PAY_CMD_CONTINUE_ATTEMPT;
@@ -260,9 +296,9 @@ static void a_rejected_command_is_answered_and_touches_no_payment(void **state)
                 w->command.merchant_id = PAY_STR("merchant-2");
             }
             w->input.kind = PAY_INPUT_REJECTED_COMMAND;
-            w->input.refusal = PAY_STR("NOT_ALLOWED");
+            w->input.refusal = own == 0 ? PAY_STR("KEY_REVOKED") : (struct pay_str){NULL, 0};
             world_decide_command(w);
-            assert_refused(w, "NOT_ALLOWED", 0);
+            assert_refused(w, own == 0 ? "KEY_REVOKED" : "NOT_ALLOWED", 0);
             assert_true(w->out.security);
             assert_true(w->out.history[0].outside);
             assert_false(world_fact(w, PAY_FACT_COMMAND_REJECTED)->has_order_status);
@@ -292,6 +328,21 @@ static void start_takes_the_named_route_and_opens_the_window_again(void **state)
     assert_string_equal(world_attempt(w, 2)->psp, "psp5");
     assert_int_equal(w->snap.order.failover_until_us, w->now_us + WORLD_FAILOVER);
     assert_string_equal(world_fact(w, PAY_FACT_COMMAND_ACCEPTED)->result_id, WORLD_PAYMENT "A02");
+}
+
+/* The next of the payment's routes, in a window that the command opens itself. */
+static void start_of_no_named_route_takes_the_next(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    w->snap.order.failover_until_us = w->now_us;
+    world_put(w, 1, PAY_ATTEMPT_FAILED);
+    w->now_us += 100 * SECOND;
+    run_command(w, PAY_CMD_START_ATTEMPT, -1);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    assert_int_equal(world_attempt(w, 2)->route_no, 1);
 }
 
 static void a_refused_start_leaves_no_route_and_no_window(void **state)
@@ -469,7 +520,7 @@ static void no_cancel_or_change_under_a_capture(void **state)
 
     world_start_manual(w);
     world_put(w, 1, PAY_ATTEMPT_AUTHORIZED);
-    world_attempt(w, 1)->amounts.capture_reserved = 5;
+    world_attempt(w, 1)->amounts.capture_reserved = 1;
     run_command(w, PAY_CMD_CANCEL_PAYMENT, -1);
     assert_verdict(w, REJECT, "CAPTURE_IN_FLIGHT");
     run_command(w, PAY_CMD_CHANGE_METHOD, 1);
@@ -526,6 +577,39 @@ static void change_that_has_become_impossible_goes_on_as_failed(void **state)
     world_say(w, PAY_EV_ATTEMPT_CANCELED, 1, PAY_EVIDENCE_WEBHOOK);
     assert_int_equal(w->snap.order.intent, PAY_INTENT_NONE);
     assert_int_equal(world_attempt(w, 2)->route_no, 1);
+}
+
+/* The method that was waited for is not taken after the one that was started instead. */
+static void a_start_instead_ends_a_change_that_waits(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_REQUIRES_ACTION);
+    run_command(w, PAY_CMD_CHANGE_METHOD, 2);
+    assert_int_equal(w->snap.order.intent, PAY_INTENT_CHANGE_METHOD);
+    world_attempt(w, 1)->live = false; /* An operator has overridden its block. */
+    run_command(w, PAY_CMD_START_ATTEMPT, 1);
+    assert_verdict(w, APPLY, "ACCEPTED");
+    assert_int_equal(w->snap.order.intent, PAY_INTENT_NONE);
+    assert_int_equal(w->snap.order.intent_route_no, -1);
+}
+
+/* The case that a withdrawal opens is an effect of a command that was accepted. */
+static void change_of_what_cannot_be_closed_is_a_case(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    w->routes[0].traits.can_cancel = false;
+    world_put(w, 1, PAY_ATTEMPT_REQUIRES_ACTION);
+    world_attempt(w, 1)->psp_expires_at_us = 0;
+    run_command(w, PAY_CMD_CHANGE_METHOD, 2);
+    assert_non_null(world_case(w, PAY_CASE_CANNOT_CLOSE));
+    assert_int_equal(w->out.history[0].aggregate, PAY_AGGREGATE_CASE);
+    assert_int_equal(w->out.history[0].verdict, PAY_VERDICT_APPLY);
 }
 
 static void change_to_the_first_route_is_a_change_too(void **state)
@@ -589,10 +673,12 @@ static void continue_asks_where_the_psp_needs_no_confirm(void **state)
 
     world_start(w);
     world_put(w, 1, PAY_ATTEMPT_REQUIRES_ACTION);
+    w->now_us += 100 * SECOND;
     continue_with(w, PAY_STR(WORLD_PAYMENT "A01"));
     assert_verdict(w, APPLY, "ACCEPTED");
     assert_int_equal(world_count_jobs(w, PAY_JOB_CONFIRM), 0);
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+    assert_int_equal(w->snap.order.failover_until_us, w->now_us + WORLD_FAILOVER);
 }
 
 static void continue_is_refused_for_each_reason(void **state)
@@ -623,6 +709,7 @@ int main(void)
         cmocka_unit_test(create_without_start_waits_without_an_attempt),
         cmocka_unit_test(create_with_every_route_paused_is_an_order_without_an_attempt),
         cmocka_unit_test(create_is_refused_for_each_reason_and_makes_nothing),
+        cmocka_unit_test(create_fills_what_there_is_room_for),
         cmocka_unit_test(create_again_is_refused_under_the_payments_number),
         cmocka_unit_test(another_merchants_payment_is_not_touched_or_shown),
         cmocka_unit_test(a_command_for_an_unknown_payment_is_refused_at_once),
@@ -630,6 +717,7 @@ int main(void)
         cmocka_unit_test(a_refusal_found_before_is_the_answer),
         cmocka_unit_test(a_rejected_command_is_answered_and_touches_no_payment),
         cmocka_unit_test(start_takes_the_named_route_and_opens_the_window_again),
+        cmocka_unit_test(start_of_no_named_route_takes_the_next),
         cmocka_unit_test(a_refused_start_leaves_no_route_and_no_window),
         cmocka_unit_test(the_seventeenth_route_is_refused),
         cmocka_unit_test(the_hundredth_attempt_is_refused),
@@ -644,6 +732,8 @@ int main(void)
         cmocka_unit_test(change_of_an_unsent_attempt_starts_the_next_at_once),
         cmocka_unit_test(change_waits_for_the_live_attempts_end),
         cmocka_unit_test(change_that_has_become_impossible_goes_on_as_failed),
+        cmocka_unit_test(a_start_instead_ends_a_change_that_waits),
+        cmocka_unit_test(change_of_what_cannot_be_closed_is_a_case),
         cmocka_unit_test(change_to_the_first_route_is_a_change_too),
         cmocka_unit_test(change_without_a_live_attempt_starts_it),
         cmocka_unit_test(D3_continue_and_approval_make_one_confirm_whichever_comes_first),

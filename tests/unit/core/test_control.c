@@ -110,6 +110,26 @@ static void one_principal_counts_once_and_the_requester_never(void **state)
     assert_int_equal(w->snap.approval_count, 1);
 }
 
+/* Of each request: a word on another one is no word on this. */
+static void a_word_counts_for_its_request_only(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    char first[PAY_CAUSE_SIZE];
+
+    (void)snprintf(first, sizeof first, "%s", ask_to_close(w, "FAILED"));
+    begin(w, PAY_CMD_FORCE_CLOSE_UNKNOWN, "A01", "", "SUCCEEDED");
+    const char *second = ask(w);
+    world_word(w, PAY_CMD_APPROVE, "bob", first);
+    world_word(w, PAY_CMD_APPROVE, "cat", second);
+    assert_verdict(w, APPLY, "APPROVAL_COUNTED");
+    assert_status(w, 1, UNKNOWN);
+    world_word(w, PAY_CMD_APPROVE, "cat", second);
+    assert_verdict(w, REJECT, "ALREADY_COUNTED");
+    world_word(w, PAY_CMD_APPROVE, "bob", second);
+    assert_status(w, 1, SUCCEEDED);
+}
+
 static void an_approval_names_the_bytes_that_it_approves(void **state)
 {
     (void)state;
@@ -318,11 +338,19 @@ static void a_request_that_could_not_be_carried_out_is_refused(void **state)
         assert_int_equal(w->snap.request_count, 1);
     }
     (void)ask_to_close(w, "FAILED");
-    for (int i = 1; i <= PAY_REQUESTS_PENDING_MAX; i++) {
+    for (int i = 2; i <= PAY_REQUESTS_PENDING_MAX; i++) {
         begin(w, PAY_CMD_FORCE_CLOSE_UNKNOWN, "A01", "", "FAILED");
         world_decide_command(w);
+        assert_verdict(w, APPLY, "AWAITING_APPROVAL");
     }
+    begin(w, PAY_CMD_FORCE_CLOSE_UNKNOWN, "A01", "", "FAILED");
+    world_decide_command(w);
     assert_verdict(w, REJECT, "LIMIT");
+    /* One that does not wait any more leaves its place to another. */
+    world_word(w, PAY_CMD_DECLINE, "bob", w->requests[1].request_id);
+    begin(w, PAY_CMD_FORCE_CLOSE_UNKNOWN, "A01", "", "FAILED");
+    world_decide_command(w);
+    assert_verdict(w, APPLY, "AWAITING_APPROVAL");
 }
 
 /* --------------------------------------------------------------------------------- forced closes
@@ -413,6 +441,11 @@ static void what_was_received_is_booked_with_that_amount(void **state)
     assert_verdict(w, REJECT, "AMOUNT_MISMATCH");
     struct pay_command *command = begin(w, PAY_CMD_CORRECT_STATE, "A01", "PROCESSING", "SUCCEEDED");
     command->controlled.has_amount = true;
+    command->controlled.amount = (struct pay_money){0, "EUR"};
+    world_decide_command(w);
+    assert_verdict(w, REJECT, "INVALID_AMOUNT");
+    command = begin(w, PAY_CMD_CORRECT_STATE, "A01", "PROCESSING", "SUCCEEDED");
+    command->controlled.has_amount = true;
     command->controlled.amount = (struct pay_money){9900, "EUR"};
     approve_twice(w, ask(w));
     assert_status(w, 1, SUCCEEDED);
@@ -455,9 +488,12 @@ static void an_order_is_corrected_only_to_what_its_attempts_allow(void **state)
     static const struct {
         const char *from, *to, *reason;
     } rows[] = {
-        {"PROCESSING", "SUCCEEDED", "NO_MONEY"},        {"PROCESSING", "FAILED", "ATTEMPT_LIVE"},
-        {"PROCESSING", "PROCESSING", "INVALID_STATUS"}, {"EXPIRED", "FAILED", "STALE_REQUEST"},
+        {"PROCESSING", "SUCCEEDED", "NO_MONEY"},
+        {"PROCESSING", "FAILED", "ATTEMPT_LIVE"},
+        {"PROCESSING", "PROCESSING", "INVALID_STATUS"},
+        {"EXPIRED", "FAILED", "STALE_REQUEST"},
         {"PROCESSING", "NONSENSE", "INVALID_STATUS"},
+        {"PROCESSING", "AUTHORIZED", "INVALID_STATUS"},
     };
 
     world_start(w);
@@ -467,6 +503,108 @@ static void an_order_is_corrected_only_to_what_its_attempts_allow(void **state)
         world_decide_command(w);
         assert_verdict(w, REJECT, rows[i].reason);
     }
+}
+
+/* Late money on an expired order, whichever attempt has it. */
+static void a_paid_order_is_corrected_to_succeeded(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (int paid = 1; paid <= 2; paid++) {
+        world_start(w);
+        world_keep_actions(w);
+        world_put(w, 1, PAY_ATTEMPT_FAILED);
+        world_put(w, 2, PAY_ATTEMPT_FAILED);
+        world_put(w, 3, PAY_ATTEMPT_FAILED);
+        w->now_us = w->snap.order.expires_at_us;
+        world_order_due(w);
+        world_say(w, PAY_EV_ATTEMPT_SUCCEEDED, paid, PAY_EVIDENCE_WEBHOOK);
+        assert_order(w, EXPIRED);
+        begin(w, PAY_CMD_CORRECT_STATE, "", "EXPIRED", "SUCCEEDED")->controlled.expected_version =
+            -1;
+        approve_twice(w, ask(w));
+        assert_order(w, SUCCEEDED);
+        world_money_command(w, PAY_CMD_REQUEST_REFUND, WORLD_AMOUNT);
+        assert_verdict(w, APPLY, "ACCEPTED");
+        assert_int_equal(world_action(w, "R01")->attempt_index, paid - 1);
+    }
+}
+
+static void an_attempt_is_not_corrected_under_a_capture(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_authorized(w);
+    world_money_command(w, PAY_CMD_CAPTURE, 1);
+    begin(w, PAY_CMD_CORRECT_STATE, "A01", "AUTHORIZED", "FAILED");
+    world_decide_command(w);
+    assert_verdict(w, REJECT, "CAPTURE_IN_FLIGHT");
+}
+
+/* What was captured is still recorded: its money comes back, it does not have to fit again. */
+static void a_reversal_of_a_capture_is_taken_back(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_authorized(w);
+    world_money_command(w, PAY_CMD_CAPTURE, WORLD_AMOUNT);
+    world_action_say(w, PAY_EV_CAPTURE_SUCCEEDED, "C01", PAY_EVIDENCE_WEBHOOK);
+    world_action_say(w, PAY_EV_CAPTURE_REVERSED, "C01", PAY_EVIDENCE_QUERY);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 10000);
+    struct pay_command *command = begin(w, PAY_CMD_CORRECT_STATE, "C01", "REVERSED", "SUCCEEDED");
+    store_row(&w->captures[0].change, &w->captures[0].version);
+    command->controlled.expected_version = w->captures[0].version;
+    approve_twice(w, ask(w));
+    assert_action(w, "C01", SUCCEEDED);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
+}
+
+static void each_dispute_is_corrected_by_its_own_number(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    for (int i = 0; i < 2; i++) {
+        world_event(w, PAY_EV_DISPUTE_OPENED, 1)->provider_action_id =
+            pay_str_of(i == 0 ? "dp_1" : "dp_2");
+        world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    }
+    struct pay_command *command = begin(w, PAY_CMD_CORRECT_STATE, "D02", "OPENED", "WON");
+    store_row(&w->disputes[1].change, &w->disputes[1].version);
+    command->controlled.expected_version = w->disputes[1].version;
+    approve_twice(w, ask(w));
+    assert_int_equal(w->disputes[0].status, PAY_DISPUTE_OPENED);
+    assert_int_equal(w->disputes[1].status, PAY_DISPUTE_WON);
+}
+
+/* What a decision brings with it has its own rows: it was approved all the same. */
+static void an_approval_is_applied_whatever_follows_from_it(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    unknown_refund(w);
+    w->routes[0].traits.queries_refunds = false;
+    struct pay_event *event = world_event(w, PAY_EV_REFUND_SUM, 1);
+    event->has_amount = true;
+    event->amount.amount_minor = 2 * WORLD_AMOUNT;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, IGNORE, "REFUNDS_OPEN");
+    approve_twice(w, ask_about_refund(w, PAY_CMD_FORCE_CLOSE_UNKNOWN, "", "FAILED"));
+    assert_verdict(w, APPLY, "APPROVED");
+    assert_non_null(world_case(w, PAY_CASE_OVER_REFUND));
+    int ends = 0;
+    for (size_t i = 0; i < w->out.history_count; i++) {
+        if (w->out.history[i].aggregate == PAY_AGGREGATE_APPROVAL) {
+            assert_int_equal(w->out.history[i].verdict, PAY_VERDICT_APPLY);
+            ends++;
+        }
+    }
+    assert_int_equal(ends, 1);
 }
 
 static void a_refunds_state_is_corrected_within_the_amounts(void **state)
@@ -524,6 +662,18 @@ static void overridden_what_was_asked_for_beside_it_is_done(void **state)
     begin(w, PAY_CMD_OVERRIDE_BLOCK, "A01", "", "");
     approve_twice(w, ask(w));
     assert_order(w, CANCELED);
+}
+
+static void overridden_at_its_end_an_order_expires(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    (void)ask_to_close(w, "FAILED");
+    w->snap.order.expires_at_us = w->now_us; /* Its row has not come yet. */
+    begin(w, PAY_CMD_OVERRIDE_BLOCK, "A01", "", "");
+    approve_twice(w, ask(w));
+    assert_order(w, EXPIRED);
 }
 
 /* ----------------------------------------------------------------------------------------- cases
@@ -643,6 +793,24 @@ static void declined_or_expired_a_refund_is_withdrawn(void **state)
     }
 }
 
+/* Its reservation was released meanwhile: nothing is sent. */
+static void a_refund_that_is_over_is_not_approved(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    char wish[PAY_CAUSE_SIZE];
+
+    world_paid(w);
+    w->policy.refund_threshold_minor = 0;
+    (void)snprintf(wish, sizeof wish, "%s", refund(w, 4000));
+    approve_twice(w, ask_about_refund(w, PAY_CMD_RELEASE_RESERVATION, "", ""));
+    assert_action(w, "R01", FAILED);
+    approve_twice(w, wish);
+    assert_verdict(w, REJECT, "STALE_REQUEST");
+    assert_action(w, "R01", FAILED);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_REFUND), 0);
+}
+
 static void splitting_does_not_get_below_the_threshold(void **state)
 {
     (void)state;
@@ -675,6 +843,7 @@ int main(void)
         cmocka_unit_test(nothing_happens_before_the_second_approval),
         cmocka_unit_test(no_attempt_begins_by_itself_after_it),
         cmocka_unit_test(one_principal_counts_once_and_the_requester_never),
+        cmocka_unit_test(a_word_counts_for_its_request_only),
         cmocka_unit_test(an_approval_names_the_bytes_that_it_approves),
         cmocka_unit_test(only_an_operator_asks_and_approves),
         cmocka_unit_test(a_request_is_stale_once_its_row_has_changed),
@@ -688,13 +857,20 @@ int main(void)
         cmocka_unit_test(what_was_received_is_booked_with_that_amount),
         cmocka_unit_test(a_success_is_taken_back_only_while_no_money_has_moved),
         cmocka_unit_test(an_order_is_corrected_only_to_what_its_attempts_allow),
+        cmocka_unit_test(a_paid_order_is_corrected_to_succeeded),
+        cmocka_unit_test(an_attempt_is_not_corrected_under_a_capture),
+        cmocka_unit_test(a_reversal_of_a_capture_is_taken_back),
+        cmocka_unit_test(each_dispute_is_corrected_by_its_own_number),
+        cmocka_unit_test(an_approval_is_applied_whatever_follows_from_it),
         cmocka_unit_test(a_refunds_state_is_corrected_within_the_amounts),
         cmocka_unit_test(overridden_an_attempt_blocks_no_more_and_sends_nothing),
         cmocka_unit_test(overridden_what_was_asked_for_beside_it_is_done),
+        cmocka_unit_test(overridden_at_its_end_an_order_expires),
         cmocka_unit_test(a_money_case_needs_two_people_another_one),
         cmocka_unit_test(a_resolution_that_was_approved_before_new_evidence_is_stale),
         cmocka_unit_test(beyond_the_threshold_a_refund_is_reserved_and_waits),
         cmocka_unit_test(declined_or_expired_a_refund_is_withdrawn),
+        cmocka_unit_test(a_refund_that_is_over_is_not_approved),
         cmocka_unit_test(splitting_does_not_get_below_the_threshold),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);

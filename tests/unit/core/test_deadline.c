@@ -3,6 +3,7 @@
  * Goal: what each due row does, and that it always moves or goes (world_due checks that), so that
  * recovery never makes an input that the inbox knows already.
  */
+#include "common/core/attempt.h"
 #include "tests/unit/core/world.h"
 
 static struct world world;
@@ -45,6 +46,21 @@ static void send_closes_an_unsent_gate_and_goes_on(void **state)
     assert_int_equal(world_attempt(w, 1)->failure_class, PAY_FAILURE_NOT_SENT);
     assert_true(world_gate(w, ".SUBMIT", 1)->closed_at_us != 0);
     assert_int_equal(w->snap.attempt_count, 2);
+}
+
+/* The sender passes the gate before that time, never at it. */
+static void the_send_window_is_open_before_its_end_only(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (int late = 0; late < 2; late++) {
+        world_start(w);
+        const int64_t end_us = world_gate(w, ".SUBMIT", 1)->not_after_us;
+        w->now_us = end_us - 1 + late;
+        world_due(w, PAY_DEADLINE_SEND, 1);
+        assert_string_equal(w->out.reason_code, late ? "NOT_SENT" : "SEND_WINDOW_OPEN");
+    }
 }
 
 static void send_with_a_passed_gate_is_unknown_and_asked(void **state)
@@ -150,6 +166,46 @@ static void authorization_without_a_known_end_is_asked_about(void **state)
     assert_status(w, 1, AUTHORIZED);
 }
 
+/* Also where the method knows no pause. */
+static void a_row_comes_back_later(void **state)
+{
+    (void)state;
+    static const struct {
+        enum pay_attempt_status status;
+        enum pay_deadline_kind due, again;
+    } rows[] = {
+        {PAY_ATTEMPT_PROCESSING, PAY_DEADLINE_ANSWER, PAY_DEADLINE_ANSWER},
+        {PAY_ATTEMPT_UNKNOWN, PAY_DEADLINE_MANUAL, PAY_DEADLINE_QUERY},
+        {PAY_ATTEMPT_UNKNOWN, PAY_DEADLINE_QUERY, PAY_DEADLINE_QUERY},
+        {PAY_ATTEMPT_AUTHORIZED, PAY_DEADLINE_AUTHORIZATION, PAY_DEADLINE_AUTHORIZATION},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct world *w = &world;
+        world_start_manual(w);
+        world_put(w, 1, rows[i].status);
+        w->routes[0].traits.person_after_us = 0;
+        w->routes[0].traits.query_first_us = 0;
+        w->now_us = world_row_due(w, rows[i].due, 1) + SECOND;
+        world_due(w, rows[i].due, 1);
+        assert_int_equal(world_row_due(w, rows[i].again, 1), w->now_us + 1);
+    }
+}
+
+/* One that comes early can be set to the very time that it had (world_due looks). */
+static void a_row_that_comes_early_moves_on_too(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_PROCESSING);
+    world_wait_for(w, PAY_DEADLINE_ANSWER, 1);
+    const int64_t due_us = world_row_due(w, PAY_DEADLINE_ANSWER, 1);
+    w->cases[0].open = false; /* A new case is told before the row is set. */
+    world_due(w, PAY_DEADLINE_ANSWER, 1);
+    assert_int_equal(world_row_due(w, PAY_DEADLINE_ANSWER, 1), due_us + 1);
+}
+
 static void expiry_without_a_live_attempt_expires(void **state)
 {
     (void)state;
@@ -216,9 +272,10 @@ static void a_row_of_nobody_goes(void **state)
 {
     (void)state;
     struct world *w = &world;
-    const enum pay_deadline_kind kinds[] = {PAY_DEADLINE_SEND, PAY_DEADLINE_DISPUTE};
+    const enum pay_deadline_kind kinds[] = {PAY_DEADLINE_SEND, PAY_DEADLINE_DISPUTE,
+                                            PAY_DEADLINE_KIND_COUNT};
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         world_start(w);
         world_event(w, PAY_EV_OTHER, 1);
         w->input.kind = PAY_INPUT_DEADLINE;
@@ -232,6 +289,20 @@ static void a_row_of_nobody_goes(void **state)
         assert_int_equal(w->out.effect_count, 1);
         assert_int_equal(w->out.effects[0].kind, PAY_EFFECT_DEADLINE_CLEAR);
     }
+    w->snap.order.exists = false; /* Nor the payment. */
+    w->input.deadline.kind = PAY_DEADLINE_SEND;
+    world_decide(w, PAY_EVIDENCE_LOCAL);
+    assert_verdict(w, IGNORE, "ORPHAN");
+    assert_true(w->out.orphan);
+}
+
+static void what_is_no_state_waits_for_nothing(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < PAY_DEADLINE_KIND_COUNT; kind++) {
+        assert_false(pay_attempt_waits(PAY_ATTEMPT_STATUS_COUNT, (enum pay_deadline_kind)kind));
+    }
+    assert_false(pay_attempt_waits(PAY_ATTEMPT_CREATED, PAY_DEADLINE_KIND_COUNT));
 }
 
 static void say_dead(struct world *w, int64_t dead_since_us)
@@ -304,6 +375,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(U9_an_old_deadline_decides_nothing),
         cmocka_unit_test(send_closes_an_unsent_gate_and_goes_on),
+        cmocka_unit_test(the_send_window_is_open_before_its_end_only),
         cmocka_unit_test(send_with_a_passed_gate_is_unknown_and_asked),
         cmocka_unit_test(send_of_a_freed_gate_ends_submitted_and_unknown_too),
         cmocka_unit_test(send_of_what_was_sent_only_goes),
@@ -311,10 +383,13 @@ int main(void)
         cmocka_unit_test(answer_at_the_methods_final_date_escalates),
         cmocka_unit_test(query_asks_and_waits_again),
         cmocka_unit_test(authorization_without_a_known_end_is_asked_about),
+        cmocka_unit_test(a_row_comes_back_later),
+        cmocka_unit_test(a_row_that_comes_early_moves_on_too),
         cmocka_unit_test(expiry_without_a_live_attempt_expires),
         cmocka_unit_test(while_an_attempt_is_withdrawn_its_cancel_is_repeated_in_every_state),
         cmocka_unit_test(a_confirm_on_its_way_keeps_its_row_through_a_change_of_state),
         cmocka_unit_test(a_row_of_nobody_goes),
+        cmocka_unit_test(what_is_no_state_waits_for_nothing),
         cmocka_unit_test(the_case_of_a_dead_event_is_open_while_one_is_dead),
         cmocka_unit_test(a_stale_row_goes),
     };

@@ -5,6 +5,8 @@
  */
 #include "tests/unit/core/world.h"
 
+#include <stdio.h>
+
 static struct world world;
 
 static void a_payment_is_created_submitted_and_paid(void **state)
@@ -144,6 +146,64 @@ static void deciding_again_makes_the_same_decision(void **state)
     }
 }
 
+static void the_longest_cause_fits_every_fact(void **state)
+{
+    (void)state;
+    static char cause[2 * PAY_CAUSE_SIZE];
+    struct world *w = &world;
+
+    memset(cause, 'x', sizeof cause - 1);
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_SUBMITTED);
+    world_event(w, PAY_EV_ATTEMPT_ACTION_REQUIRED, 1)->action.is_set = true;
+    w->input.cause = pay_str_of(cause);
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_count_facts(w, PAY_FACT_PAYMENT_ACTION_REQUIRED), 1);
+    assert_int_equal(strlen(world_attempt(w, 1)->last_accepted_event_id), PAY_CAUSE_SIZE - 1);
+    world_event(w, PAY_EV_ATTEMPT_FAILED, 1);
+    w->input.cause = pay_str_of(cause);
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_count_facts(w, PAY_FACT_ATTEMPT_FAILED), 1);
+}
+
+static void totals_that_are_no_number_are_not_told(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_FAILED);
+    assert_int_equal(w->snap.attempt_count, 2);
+    for (int sum = 0; sum < 2; sum++) {
+        w->attempts[0].amounts.authorized = INT64_MAX;
+        w->attempts[1].amounts.authorized = sum;
+        world_command(w, PAY_CMD_CREATE_PAYMENT);
+        world_decide_command(w);
+        assert_verdict(w, REJECT, "PAYMENT_EXISTS");
+        assert_int_equal(world_fact(w, PAY_FACT_COMMAND_REJECTED)->has_totals, sum == 0);
+    }
+}
+
+static void a_case_is_named_by_its_number_of_that_kind(void **state)
+{
+    (void)state;
+    static const int numbers[] = {1, 9, 10, 11, 99, 100};
+    struct world *w = &world;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        char case_id[PAY_CAUSE_SIZE];
+        world_start(w);
+        world_put(w, 1, PAY_ATTEMPT_SUCCEEDED);
+        for (int n = 1; n < numbers[i]; n++) { /* Resolved ones. */
+            w->cases[w->snap.case_count++] =
+                (struct pay_case){.kind = PAY_CASE_CONTRADICTION, .number = n};
+        }
+        world_say(w, PAY_EV_ATTEMPT_FAILED, 1, PAY_EVIDENCE_QUERY);
+        (void)snprintf(case_id, sizeof case_id, WORLD_PAYMENT ".CONTRADICTION.%d", numbers[i]);
+        assert_string_equal(world_case(w, PAY_CASE_CONTRADICTION)->case_id, case_id);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -153,6 +213,9 @@ int main(void)
         cmocka_unit_test(D1_D5_five_success_callbacks_are_one_published_fact),
         cmocka_unit_test(O11_the_callback_overtakes_our_own_answer_and_our_own_submitted),
         cmocka_unit_test(deciding_again_makes_the_same_decision),
+        cmocka_unit_test(the_longest_cause_fits_every_fact),
+        cmocka_unit_test(totals_that_are_no_number_are_not_told),
+        cmocka_unit_test(a_case_is_named_by_its_number_of_that_kind),
     };
     return cmocka_run_group_tests_name("decide", tests, NULL, NULL);
 }

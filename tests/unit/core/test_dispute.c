@@ -124,6 +124,22 @@ static void funds_move_withdrawn_once_each_way(void **state)
     assert_int_equal(world_fact(w, PAY_FACT_DISPUTE_CLOSED)->dispute_index, 0);
 }
 
+/* However little it is. */
+static void one_unit_moves_like_all_of_it(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    static const enum pay_event_type moves[] = {PAY_EV_DISPUTE_FUNDS_WITHDRAWN,
+                                                PAY_EV_DISPUTE_FUNDS_REINSTATED};
+    world_paid(w);
+    for (int i = 0; i < 2; i++) {
+        say(w, moves[i], 1);
+        assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 1 - i);
+        assert_true(world_attempt(w, 1)->amounts_changed);
+        assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_UPDATED);
+    }
+}
+
 /* Whichever report comes first. */
 static void reinstated_before_withdrawn_ends_the_same(void **state)
 {
@@ -171,6 +187,47 @@ static void an_inquiry_moves_no_money_until_it_is_more(void **state)
     assert_false(w->disputes[0].is_inquiry);
 }
 
+/* Also in a report that tells nothing else. */
+static void new_details_are_kept(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    struct pay_dispute_detail detail = {.is_set = true, .is_inquiry = true};
+
+    world_paid(w);
+    begin(w, PAY_EV_DISPUTE_OPENED, 4000)->dispute = detail;
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    for (int i = 0; i < 3; i++) {
+        detail.is_inquiry = i < 1;
+        detail.evidence_due_at_us = i < 2 ? 0 : w->now_us + SECOND;
+        begin(w, PAY_EV_DISPUTE_OPENED, 4000)->dispute = detail;
+        world_decide(w, PAY_EVIDENCE_WEBHOOK);
+        assert_verdict(w, IGNORE, "STALE");
+        assert_int_equal(w->disputes[0].change, i == 0 ? PAY_ROW_SAME : PAY_ROW_UPDATED);
+    }
+    assert_int_equal(world_row_of(w, PAY_DEADLINE_DISPUTE, world_id("D01")), w->now_us + SECOND);
+    w->now_us += SECOND;
+    say(w, PAY_EV_DISPUTE_OPENED, 4000); /* Its time is over: nothing waits. */
+    assert_int_equal(world_row_of(w, PAY_DEADLINE_DISPUTE, world_id("D01")), -1);
+}
+
+static void what_it_is_called_must_be_kept(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    static char name[PAY_REFERENCE_SIZE];
+
+    memset(name, 'x', sizeof name);
+    const struct pay_str names[] = {
+        {name, 0}, {name, sizeof name}, {name, sizeof name - 1}, {NULL, 0}};
+    world_paid(w);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        begin(w, PAY_EV_DISPUTE_OPENED, 0)->provider_action_id = names[i]; /* Of no amount yet. */
+        world_decide(w, PAY_EVIDENCE_WEBHOOK);
+        assert_string_equal(w->out.reason_code, i == 2 ? "OPENED" : "DISPUTE_NAMELESS");
+    }
+}
+
 static void what_cannot_be_believed_is_rejected(void **state)
 {
     (void)state;
@@ -194,6 +251,8 @@ static void what_cannot_be_believed_is_rejected(void **state)
     w->snap.order.dispute_count = PAY_DISPUTES_MAX;
     say(w, PAY_EV_DISPUTE_OPENED, 4000);
     assert_verdict(w, NEEDS_RECONCILIATION, "LIMIT");
+    assert_non_null(world_case(w, PAY_CASE_CONTRADICTION));
+    assert_int_equal(world_case(w, PAY_CASE_CONTRADICTION)->proposed_refund_minor, 0);
     w->snap.keeps_actions = false;
     say(w, PAY_EV_DISPUTE_OPENED, 4000);
     assert_verdict(w, IGNORE, "NOT_SUPPORTED_YET");
@@ -243,9 +302,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cell_stands_in_the_table_and_happens),
         cmocka_unit_test(funds_move_withdrawn_once_each_way),
+        cmocka_unit_test(one_unit_moves_like_all_of_it),
         cmocka_unit_test(reinstated_before_withdrawn_ends_the_same),
         cmocka_unit_test(an_outcome_may_say_that_funds_moved),
         cmocka_unit_test(an_inquiry_moves_no_money_until_it_is_more),
+        cmocka_unit_test(new_details_are_kept),
+        cmocka_unit_test(what_it_is_called_must_be_kept),
         cmocka_unit_test(what_cannot_be_believed_is_rejected),
         cmocka_unit_test(it_is_found_by_the_psps_names),
         cmocka_unit_test(what_is_no_column_has_no_name),

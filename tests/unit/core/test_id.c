@@ -23,6 +23,8 @@ static void a_payment_id_is_an_upper_case_ulid(void **state)
                                       "01J9ZQ4V7M3N8P5R2T6W0X1YAL",
                                       "01J9ZQ4V7M3N8P5R2T6W0X1YAO",
                                       "01J9ZQ4V7M3N8P5R2T6W0X1YAU",
+                                      "0IJ9ZQ4V7M3N8P5R2T6W0X1YAB",
+                                      "/1J9ZQ4V7M3N8P5R2T6W0X1YAB",
                                       "01j9zq4v7m3n8p5r2t6w0x1yab"};
     assert_true(pay_id_is_payment(PAY_STR(PAYMENT)));
     assert_true(pay_id_is_payment(PAY_STR("7ZZZZZZZZZZZZZZZZZZZZZZZZZ")));
@@ -48,12 +50,19 @@ static void an_action_id_is_the_payments_with_letter_and_number(void **state)
         pay_id_payment_of(payment, id);
         assert_string_equal(payment, PAYMENT);
     }
+    memset(id, 'x', sizeof id);
+    memset(payment, 'x', sizeof payment);
     pay_id_action(id, PAYMENT, 'A', 7);
     assert_string_equal(id, PAYMENT "A07");
+    pay_id_payment_of(payment, id);
+    assert_string_equal(payment, PAYMENT);
     assert_false(pay_id_is_action(PAY_STR(PAYMENT "A00")));
     assert_false(pay_id_is_action(PAY_STR(PAYMENT "B01")));
     assert_false(pay_id_is_action(PAY_STR(PAYMENT "A1")));
+    assert_false(pay_id_is_action(PAY_STR(PAYMENT "A011")));
     assert_false(pay_id_is_action(PAY_STR(PAYMENT "A1x")));
+    assert_false(pay_id_is_action(PAY_STR(PAYMENT "Ax1")));
+    assert_false(pay_id_is_action((struct pay_str){NULL, 29}));
     assert_false(pay_id_is_action(PAY_STR(PAYMENT)));
 }
 
@@ -74,6 +83,9 @@ static void a_job_id_carries_its_number_from_the_second_on(void **state)
     assert_string_equal(id, PAYMENT "A01.QUERY.1760000000123");
     pay_id_query_by_version(id, PAYMENT "A01", INT64_MAX); /* The longest fits. */
     pay_id_query_by_due(id, PAYMENT "A01", INT64_MIN);
+    assert_string_equal(id, PAYMENT "A01.QUERY.-9223372036854775");
+    pay_id_query_by_due(id, PAYMENT "A01", 0);
+    assert_string_equal(id, PAYMENT "A01.QUERY.0");
 }
 
 static void a_job_ids_kind_can_be_read_back(void **state)
@@ -92,6 +104,7 @@ static void a_job_ids_kind_can_be_read_back(void **state)
         {PAYMENT "A01.", false, PAY_JOB_SUBMIT},
         {PAYMENT "A01", false, PAY_JOB_SUBMIT},
         {PAYMENT "A01.SUBMITTED", false, PAY_JOB_SUBMIT},
+        {PAYMENT "A01xCANCEL", false, PAY_JOB_SUBMIT},
         {PAYMENT "A0.SUBMIT.1", false, PAY_JOB_SUBMIT},
         {"", false, PAY_JOB_SUBMIT},
         {NULL, false, PAY_JOB_SUBMIT},
@@ -101,6 +114,11 @@ static void a_job_ids_kind_can_be_read_back(void **state)
         assert_int_equal(pay_id_job_kind(pay_str_of(rows[i].id), &kind), rows[i].ok);
         assert_int_equal(kind, rows[i].kind);
     }
+    enum pay_job_kind kind = PAY_JOB_SUBMIT;
+    for (size_t len = 0; len <= strlen(PAYMENT "A01."); len++) { /* What is cut has none. */
+        assert_false(pay_id_job_kind((struct pay_str){PAYMENT "A01.CANCEL", len}, &kind));
+    }
+    assert_false(pay_id_job_kind((struct pay_str){NULL, 40}, &kind));
 }
 
 static void the_same_fact_has_the_same_id_and_another_has_another(void **state)
@@ -146,16 +164,23 @@ static void a_cause_of_any_length_fits_and_is_told_apart(void **state)
     char at[PAY_CAUSE_SIZE + 24];
 
     memset(text, 'x', sizeof text - 1);
+    for (size_t len = PAY_CAUSE_SIZE - 1; len <= PAY_CAUSE_SIZE + 1; len++) {
+        memset(a, 'y', sizeof a);
+        pay_id_cause(a, (struct pay_str){text, len});
+        assert_int_equal(strlen(a), PAY_CAUSE_SIZE - 1);
+    }
     pay_id_cause(a, pay_str_of(text));
     assert_int_equal(strlen(a), PAY_CAUSE_SIZE - 1);
     text[598] = 'y';
     pay_id_cause(b, pay_str_of(text));
     assert_string_not_equal(a, b);
-    pay_id_cause(b, PAY_STR("short"));
+    pay_id_cause(b, (struct pay_str){"shorter", strlen("short")});
     assert_string_equal(b, "short");
     pay_id_cause(b, (struct pay_str){NULL, 0});
     assert_string_equal(b, "");
     pay_id_cause_at(at, a, INT64_MAX); /* The longest fits. */
+    pay_id_cause_at(at, "k", INT64_MIN);
+    assert_string_equal(at, "k#v-9223372036854775808");
     pay_id_cause_at(at, "k", 3);
     assert_string_equal(at, "k#v3");
 }

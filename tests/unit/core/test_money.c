@@ -80,6 +80,12 @@ static void sums_are_checked(void **state)
     assert_false(pay_money_add(INT64_MAX, 1, &out));
     assert_false(pay_money_add(INT64_MIN, -1, &out));
     assert_false(pay_money_add(1, -2, &out)); /* No sum of parts is negative. */
+    assert_true(pay_money_add(5, -2, &out));
+    assert_int_equal(out, 3);
+    assert_true(pay_money_sub(5, -2, &out));
+    assert_int_equal(out, 7);
+    assert_true(pay_money_sub(INT64_MAX - 1, -1, &out));
+    assert_int_equal(out, INT64_MAX);
     assert_true(pay_money_sub(5, 5, &out));
     assert_int_equal(out, 0);
     assert_false(pay_money_sub(5, 6, &out));
@@ -107,6 +113,7 @@ static void rescaling_is_exact_or_refused(void **state)
         {1, 3, 2, false, 0},
         {INT64_MAX, 0, 1, false, 0},
         {INT64_MIN, 0, 1, false, 0},
+        {INT64_MIN, 2, 2, true, INT64_MIN},
         {9, 0, 18, true, 9000000000000000000},
         {10, 0, 18, false, 0},
         {1, -1, 2, false, 0},
@@ -165,6 +172,7 @@ static void A9_decimal_text_becomes_minor_units_exactly(void **state)
         {"1e3", 2, false, 0},
         {"0x10", 2, false, 0},
         {"1", -1, false, 0},
+        {"0", 19, false, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         check_decimal(&rows[i]);
@@ -195,6 +203,7 @@ static void A5_minor_units_are_printed_with_the_currencys_decimals(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[32];
+        memset(text, 'x', sizeof text);
         pay_money_format(rows[i].minor, rows[i].exponent, text);
         assert_string_equal(text, rows[i].text);
     }

@@ -153,6 +153,7 @@ static void note_2_a_fact_in_between_starts_the_row_again(void **state)
     world_not_found(w, 1, not_found_counts_after(w) + 1);
     world_say(w, PAY_EV_ATTEMPT_PROCESSING, 1, PAY_EVIDENCE_WEBHOOK);
     assert_int_equal(world_attempt(w, 1)->not_found_count, 0);
+    assert_int_equal(world_attempt(w, 1)->not_found_from_us, 0);
     world_not_found(w, 1, not_found_counts_after(w) + 2);
     assert_status(w, 1, PROCESSING);
 }
@@ -194,9 +195,9 @@ static void note_2_a_bound_reference_makes_it_a_contradiction(void **state)
     assert_verdict(w, IGNORE, "WEAK_AFTER_UNKNOWN");
     assert_int_equal(w->snap.reference_count, 1);
 
-    world_not_found(w, 1, w->now_us); /* Asked before it was bound. */
+    world_not_found(w, 1, w->now_us + WORLD_GRACE); /* Asked before the PSP can show it. */
     assert_verdict(w, IGNORE, "ASKED_BEFORE_BOUND");
-    world_not_found(w, 1, not_found_counts_after(w) + 1);
+    world_not_found(w, 1, w->now_us + WORLD_GRACE + 1);
     assert_verdict(w, NEEDS_RECONCILIATION, "NOT_FOUND_BUT_BOUND");
     assert_non_null(world_case(w, PAY_CASE_CONTRADICTION));
     assert_status(w, 1, UNKNOWN);
@@ -443,6 +444,33 @@ static void note_3_entering_again_makes_a_new_deadline_at_once_if_the_end_has_pa
     assert_int_equal(world_row_due(w, PAY_DEADLINE_ACTION, 1), w->now_us);
 }
 
+/* A callback said only that there is one; our own answer brings it. */
+static void the_action_is_handed_out_when_it_comes(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    char cause[PAY_CAUSE_SIZE + 24];
+    char event_id[PAY_EVENT_ID_SIZE];
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_SUBMITTED);
+    world_say(w, PAY_EV_ATTEMPT_ACTION_REQUIRED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_false(world_fact(w, PAY_FACT_PAYMENT_ACTION_REQUIRED)->has_action);
+    world_event(w, PAY_EV_ATTEMPT_ACTION_REQUIRED, 1)->action.is_set = true;
+    world_answers(w, ".SUBMIT", PAY_QUERY_BY_NONE, w->now_us);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_verdict(w, APPLY, "ACTION_HANDED_OUT");
+    assert_int_equal(world_attempt(w, 1)->action_no, 1);
+    assert_int_equal(w->out.history[1].aggregate, PAY_AGGREGATE_ORDER);
+    assert_int_equal(w->out.history[1].verdict, PAY_VERDICT_APPLY);
+    const struct pay_fact *fact = world_fact(w, PAY_FACT_PAYMENT_ACTION_REQUIRED);
+    assert_true(fact->has_action);
+    /* One of several in a payment's life: its id is of this version of the attempt. */
+    pay_id_cause_at(cause, w->cause, world_attempt(w, 1)->version);
+    pay_id_fact(event_id, PAY_FACT_PAYMENT_ACTION_REQUIRED, WORLD_PAYMENT, cause);
+    assert_string_equal(fact->event_id, event_id);
+}
+
 static void note_3_every_create_carries_an_expiry_never_later_than_the_orders(void **state)
 {
     (void)state;
@@ -530,6 +558,62 @@ static void start_failed_over(struct world *w)
     world_put(w, 1, PAY_ATTEMPT_FAILED);
     assert_int_equal(w->snap.attempt_count, 2);
     world_put(w, 2, PAY_ATTEMPT_SUBMITTED);
+}
+
+/* Of the second attempt its own gate counts, not the first one of the payment. */
+static void note_2_a_second_attempts_sends_are_its_own(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    start_failed_over(w);
+    w->now_us += 1000 * SECOND;
+    world_pass_gate(w, ".SUBMIT", 2); /* Its replay. */
+    world_say(w, PAY_EV_ATTEMPT_UNKNOWN, 2, PAY_EVIDENCE_LOCAL);
+    world_not_found(w, 2, w->now_us + SECOND);
+    assert_verdict(w, IGNORE, "ASKED_TOO_EARLY");
+    world_event(w, PAY_EV_ATTEMPT_FAILED, 2);
+    world_answers(w, ".SUBMIT", PAY_QUERY_BY_NONE, w->now_us);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_status(w, 2, UNKNOWN); /* What another send is told says nothing of this one. */
+}
+
+static void note_2_a_second_attempts_reference_is_its_own(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_event(w, PAY_EV_ATTEMPT_FAILED, 1);
+    refer(w, PAY_REF_INTENT, "pi_1");
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    world_put(w, 2, PAY_ATTEMPT_UNKNOWN);
+    w->now_us += 100 * SECOND;
+    world_event(w, PAY_EV_ATTEMPT_PROCESSING, 2);
+    world_answers(w, ".SUBMIT", PAY_QUERY_BY_IDEMPOTENT_REPLAY, w->now_us);
+    refer(w, PAY_REF_INTENT, "pi_2");
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    assert_int_equal(w->snap.reference_count, 2);
+    world_not_found(w, 2, w->now_us);
+    assert_verdict(w, IGNORE, "ASKED_BEFORE_BOUND");
+    world_not_found(w, 2, w->now_us + WORLD_GRACE + 1);
+    assert_verdict(w, NEEDS_RECONCILIATION, "NOT_FOUND_BUT_BOUND");
+}
+
+static void note_6_late_money_twice_is_live_once(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    start_failed_over(w);
+    world_say(w, PAY_EV_ATTEMPT_FAILED, 2, PAY_EVIDENCE_WEBHOOK);
+    world_put(w, 3, PAY_ATTEMPT_FAILED);
+    world_say(w, PAY_EV_ATTEMPT_SUCCEEDED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_true(world_attempt(w, 1)->live); /* Nobody else has it. */
+    world_say(w, PAY_EV_ATTEMPT_SUCCEEDED, 2, PAY_EVIDENCE_WEBHOOK);
+    assert_status(w, 2, SUCCEEDED);
+    assert_false(world_attempt(w, 2)->live);
+    assert_true(world_attempt(w, 1)->live);
 }
 
 static void note_6_late_money_takes_the_order_and_withdraws_the_live_attempt(void **state)
@@ -751,11 +835,29 @@ static void a_definite_no_is_one_only_of_the_only_send(void **state)
             assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
         }
     }
-    /* The transaction itself may say so, however often it was sent. */
-    world_event(w, PAY_EV_ATTEMPT_FAILED, 1)->provider_payment_id = PAY_STR("pi_1");
-    world_answers(w, ".SUBMIT", PAY_QUERY_BY_NONE, w->now_us);
-    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
-    assert_status(w, 1, FAILED);
+}
+
+/* The transaction itself may say so, by either of its names, and so may who was asked about it. */
+static void a_definite_no_of_the_transaction_is_one_however_often_it_was_sent(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (int i = 0; i < 3; i++) {
+        world_start(w);
+        world_pass_gate(w, ".SUBMIT", 1);
+        world_pass_gate(w, ".SUBMIT", 1);
+        world_event(w, PAY_EV_ATTEMPT_FAILED, 1);
+        world_answers(w, ".SUBMIT", PAY_QUERY_BY_NONE, w->now_us);
+        if (i == 0) {
+            w->event.provider_payment_id = PAY_STR("pi_1");
+        } else if (i == 1) {
+            w->event.references[0] = (struct pay_reference){PAY_REF_INTENT, PAY_STR("pi_1")};
+            w->event.reference_count = 1;
+        }
+        world_decide(w, i < 2 ? PAY_EVIDENCE_SYNC_RESPONSE : PAY_EVIDENCE_QUERY);
+        assert_status(w, 1, FAILED);
+    }
 }
 
 static void note_7_cancel_instead_of_confirm_under_a_money_case(void **state)
@@ -885,6 +987,25 @@ static void note_7_where_only_our_confirm_moves_money_never_making_it_is_cancele
     }
 }
 
+static void note_7_a_second_attempts_confirm_is_its_own(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    start_failed_over(w);
+    set_traits(w, 1, true, true);
+    world_event(w, PAY_EV_ATTEMPT_ACTION_REQUIRED, 2)->action.is_set = true;
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    world_say(w, PAY_EV_ATTEMPT_APPROVED, 2, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_CONFIRM), 1);
+    world_say(w, PAY_EV_ATTEMPT_APPROVED, 2, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_CONFIRM), 0);
+    world_pass_gate(w, ".CONFIRM.1", 2);
+    world_command(w, PAY_CMD_CANCEL_PAYMENT);
+    world_decide_command(w);
+    assert_status(w, 2, PROCESSING); /* It has left, and may move money. */
+}
+
 /* ---------------------------------------------------------------------------------------------- 8
  */
 
@@ -925,9 +1046,49 @@ static void note_8_with_a_page_open_it_stays_payable(void **state)
     assert_status(w, 1, REQUIRES_ACTION);
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 0);
     assert_int_equal(world_attempt(w, 1)->failure_class, PAY_FAILURE_INSUFFICIENT_FUNDS);
+    assert_int_equal(world_attempt(w, 1)->change, PAY_ROW_UPDATED);
     w->now_us = world_attempt(w, 1)->action_expires_at_us; /* Decided after the deadline. */
     world_say(w, PAY_EV_ATTEMPT_DECLINED, 1, PAY_EVIDENCE_WEBHOOK);
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 1);
+}
+
+/* The PSP has announced one and none was handed out: there is nothing to pay on. */
+static void note_8_an_action_that_was_only_announced_is_no_page(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_SUBMITTED);
+    w->snap.order.failover_until_us = w->now_us; /* The route would not go on. */
+    world_say(w, PAY_EV_ATTEMPT_ACTION_REQUIRED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_true(world_attempt(w, 1)->action_expires_at_us > w->now_us);
+    world_say(w, PAY_EV_ATTEMPT_DECLINED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 1);
+}
+
+static void note_8_a_decline_that_comes_twice_is_not_a_second_one(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    char cause[PAY_CAUSE_SIZE];
+
+    world_start(w);
+    world_put(w, 1, PAY_ATTEMPT_REQUIRES_ACTION);
+    w->snap.order.failover_until_us = w->now_us; /* The route would not go on. */
+    world_say(w, PAY_EV_ATTEMPT_PROCESSING, 1, PAY_EVIDENCE_SYNC_RESPONSE);
+    world_say(w, PAY_EV_ATTEMPT_UNKNOWN, 1, PAY_EVIDENCE_LOCAL);
+    world_say(w, PAY_EV_ATTEMPT_DECLINED, 1, PAY_EVIDENCE_WEBHOOK);
+    assert_status(w, 1, PROCESSING);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 0); /* The page is open. */
+    memcpy(cause, w->cause, sizeof cause);
+    w->now_us = world_attempt(w, 1)->action_expires_at_us;
+    world_event(w, PAY_EV_ATTEMPT_DECLINED, 1);
+    memcpy(w->cause, cause, sizeof cause);
+    w->input.cause = pay_str_of(w->cause);
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, IGNORE, "DUPLICATE");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 0);
 }
 
 static void note_8_when_the_route_would_go_on_it_is_canceled_though_a_page_is_open(void **state)
@@ -1133,6 +1294,20 @@ static void note_11_a_cancel_of_the_uncaptured_rest_releases_it(void **state)
     }
 }
 
+/* Nothing is left over when the rest is being captured. */
+static void note_11_what_a_capture_has_reserved_is_no_rest(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start_manual(w);
+    world_put(w, 1, PAY_ATTEMPT_SUCCEEDED);
+    world_attempt(w, 1)->amounts.captured = 4000;
+    world_attempt(w, 1)->amounts.capture_reserved = WORLD_AMOUNT - 4000;
+    world_say(w, PAY_EV_ATTEMPT_CANCELED, 1, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, NEEDS_RECONCILIATION, "CONTRADICTION");
+}
+
 static void note_12_a_reversal_is_booked_published_and_a_case(void **state)
 {
     (void)state;
@@ -1208,10 +1383,14 @@ int main(void)
         cmocka_unit_test(note_3_neither_cancel_nor_expiry_stays_blocking_and_becomes_a_case),
         cmocka_unit_test(note_3_a_cancel_that_never_takes_becomes_a_case),
         cmocka_unit_test(note_3_entering_again_makes_a_new_deadline_at_once_if_the_end_has_passed),
+        cmocka_unit_test(the_action_is_handed_out_when_it_comes),
         cmocka_unit_test(note_3_every_create_carries_an_expiry_never_later_than_the_orders),
         cmocka_unit_test(note_4_unknown_is_left_by_webhook_or_by_the_first_sends_own_answer),
         cmocka_unit_test(note_4_a_replay_teaches_the_reference_which_is_then_asked_for),
         cmocka_unit_test(note_5_a_time_out_does_not_undo_a_webhook),
+        cmocka_unit_test(note_2_a_second_attempts_sends_are_its_own),
+        cmocka_unit_test(note_2_a_second_attempts_reference_is_its_own),
+        cmocka_unit_test(note_6_late_money_twice_is_live_once),
         cmocka_unit_test(note_6_late_money_takes_the_order_and_withdraws_the_live_attempt),
         cmocka_unit_test(note_6_late_money_takes_live_again_when_nobody_has_it),
         cmocka_unit_test(note_6_an_unsent_attempt_ends_at_once_when_money_came_elsewhere),
@@ -1223,6 +1402,7 @@ int main(void)
         cmocka_unit_test(note_7_a_second_action_has_a_confirm_of_its_own),
         cmocka_unit_test(gates_are_closed_with_the_attempts_end_whatever_ended_it),
         cmocka_unit_test(a_definite_no_is_one_only_of_the_only_send),
+        cmocka_unit_test(a_definite_no_of_the_transaction_is_one_however_often_it_was_sent),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_under_a_money_case),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_under_an_intent),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_beside_another_success),
@@ -1231,8 +1411,11 @@ int main(void)
         cmocka_unit_test(note_7_a_confirm_that_was_not_sent_is_sent_again_by_deadline),
         cmocka_unit_test(note_7_at_the_attempts_end_the_unsent_confirm_is_withdrawn),
         cmocka_unit_test(note_7_where_only_our_confirm_moves_money_never_making_it_is_canceled),
+        cmocka_unit_test(note_7_a_second_attempts_confirm_is_its_own),
         cmocka_unit_test(note_8_without_a_page_a_decline_is_canceled_and_only_that_closes_it),
         cmocka_unit_test(note_8_with_a_page_open_it_stays_payable),
+        cmocka_unit_test(note_8_an_action_that_was_only_announced_is_no_page),
+        cmocka_unit_test(note_8_a_decline_that_comes_twice_is_not_a_second_one),
         cmocka_unit_test(note_8_when_the_route_would_go_on_it_is_canceled_though_a_page_is_open),
         cmocka_unit_test(
             O1_O3_a_late_decline_of_a_first_try_neither_fails_nor_cancels_what_is_paid),
@@ -1244,6 +1427,7 @@ int main(void)
         cmocka_unit_test(note_10_below_a_query_one_verifying_query_and_no_case),
         cmocka_unit_test(note_10_by_a_query_it_is_a_contradiction),
         cmocka_unit_test(note_11_a_cancel_of_the_uncaptured_rest_releases_it),
+        cmocka_unit_test(note_11_what_a_capture_has_reserved_is_no_rest),
         cmocka_unit_test(note_12_a_reversal_is_booked_published_and_a_case),
         cmocka_unit_test(note_12_a_reversal_without_an_amount_or_of_too_much_is_refused),
     };

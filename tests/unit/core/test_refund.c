@@ -75,6 +75,10 @@ static void a_request_reserves_and_only_then_makes_its_job(void **state)
     assert_string_equal(world_fact(w, PAY_FACT_COMMAND_ACCEPTED)->result_id, world_id("R01"));
     assert_true(world_row_of(w, PAY_DEADLINE_RESERVATION, world_id("R01")) > w->now_us);
     assert_int_equal(w->snap.refund_day.added_minor, 4000);
+    world_command(w, PAY_CMD_REQUEST_REFUND)->money =
+        (struct pay_cmd_money){.amount = {1000, "EUR"}, .reason_code = PAY_STR("X")};
+    world_decide_command(w);
+    assert_string_equal(world_job(w, PAY_JOB_REFUND)->reason_code, "X");
 }
 
 /* Weeks after the order's end: a refund's window is its own. */
@@ -102,6 +106,7 @@ static void success_moves_the_reservation(void **state)
     assert_amounts(w, 1, 10000, 0, 10000, 0, 4000, 0);
     assert_int_equal(world_count_facts(w, PAY_FACT_REFUND_SUCCEEDED), 1);
     assert_int_equal(world_fact(w, PAY_FACT_REFUND_SUCCEEDED)->amount.amount_minor, 4000);
+    assert_null(world_fact(w, PAY_FACT_REFUND_SUCCEEDED)->failure_code.ptr);
     assert_int_equal(world_fact(w, PAY_FACT_REFUND_SUCCEEDED)->totals.refunded, 4000);
     assert_string_equal(world_action(w, "R01")->provider_reference, "re_1");
     assert_true(world_action_gate(w, JOB)->closed_at_us != 0);
@@ -236,6 +241,23 @@ static void the_merchants_number_is_the_idempotency_key(void **state)
     assert_verdict(w, REJECT, "IDEMPOTENCY_KEY_TAKEN");
 }
 
+/* An empty text names nothing: two wishes, of the attempt that was paid. */
+static void an_empty_number_is_none(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    for (int i = 1; i <= 2; i++) {
+        struct pay_command *command = world_command(w, PAY_CMD_REQUEST_REFUND);
+        command->money = (struct pay_cmd_money){
+            .amount = {4000, "EUR"}, .idempotency_key = PAY_STR(""), .attempt_id = PAY_STR("")};
+        world_decide_command(w);
+        assert_verdict(w, APPLY, "ACCEPTED");
+        assert_int_equal(w->snap.refund_count, i);
+    }
+}
+
 /* --------------------------------------------------------------------------- sent again, withdrawn
  */
 
@@ -314,6 +336,26 @@ static void refused_for_now_stays_processing_and_is_repeated(void **state)
     assert_true(world_row_of(w, PAY_DEADLINE_ANSWER, world_id("R01")) > 0);
 }
 
+/* The PSP's Retry-After, else the method's pause, else that of a first query, else at once. */
+static void refused_for_now_is_repeated_after_a_pause(void **state)
+{
+    (void)state;
+    static const int64_t pauses_us[][3] = {
+        {20 * SECOND, WORLD_QUERY_FIRST, 20 * SECOND},
+        {0, WORLD_QUERY_FIRST, WORLD_QUERY_FIRST},
+        {0, 0, 1},
+    };
+    for (size_t i = 0; i < sizeof pauses_us / sizeof pauses_us[0]; i++) {
+        struct world *w = &world;
+        refund_sent(w, 4000);
+        w->routes[0].traits.action_retry_us = pauses_us[i][0];
+        w->routes[0].traits.query_first_us = pauses_us[i][1];
+        world_action_say(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
+        assert_int_equal(world_row_of(w, PAY_DEADLINE_SEND, world_id("R01")),
+                         w->now_us + pauses_us[i][2]);
+    }
+}
+
 /* "No, and nothing was made" of one send is no proof while another may be executed. */
 static void a_definite_no_counts_only_of_the_only_send(void **state)
 {
@@ -330,6 +372,45 @@ static void a_definite_no_counts_only_of_the_only_send(void **state)
     world_action_gate(w, JOB)->sends = 1;
     world_action_event(w, PAY_EV_REFUND_FAILED, "R01");
     world_action_answers(w, JOB, PAY_QUERY_BY_NONE, 0);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_action(w, "R01", FAILED);
+}
+
+static void a_definite_no_of_the_refund_counts_however_often_it_was_sent(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000); /* By its name. */
+    world_action_gate(w, JOB)->sends = 2;
+    world_action_event(w, PAY_EV_REFUND_FAILED, "R01")->provider_action_id = PAY_STR("re_1");
+    world_action_answers(w, JOB, PAY_QUERY_BY_NONE, 0);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_action(w, "R01", FAILED);
+
+    refund_sent(w, 4000); /* The PSP was asked. */
+    world_action_gate(w, JOB)->sends = 2;
+    world_action_event(w, PAY_EV_REFUND_FAILED, "R01");
+    world_action_answers(w, "R01.QUERY.v1", PAY_QUERY_BY_REQUEST_NUMBER, w->now_us);
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    assert_action(w, "R01", FAILED);
+}
+
+/* The sender gave the gate back: nothing had left. */
+static void a_send_that_never_left_is_no_other_send(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    refund(w, 4000);
+    world_action_pass(w, JOB);
+    world_action_gate(w, JOB)->sending_at_us = 0;
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_verdict(w, APPLY, "SENT_AGAIN");
+    world_action_pass(w, "R01.REFUND.2");
+    world_action_event(w, PAY_EV_REFUND_FAILED, "R01");
+    world_action_answers(w, "R01.REFUND.2", PAY_QUERY_BY_NONE, 0);
     world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
     assert_action(w, "R01", FAILED);
 }
@@ -361,6 +442,8 @@ static void not_found_releases_only_as_an_attempts_does(void **state)
     for (int i = 1; i <= 2; i++) {
         not_found(w, from_us + INT64_C(1000) * i * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
     }
+    assert_verdict(w, APPLY, "PSP_NOT_FOUND");
+    assert_int_equal(world_action(w, "R01")->query_count, 6);
     assert_action(w, "R01", FAILED);
     assert_true(world_action_gate(w, JOB)->closed_at_us != 0);
     assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
@@ -443,6 +526,90 @@ static void a_refund_that_fails_after_it_succeeded_comes_back(void **state)
     assert_action(w, "R01", REVERSED);
 }
 
+/* Who knows better makes it more certain, and only by saying the same. */
+static void what_is_said_again_by_who_knows_better_is_more_certain(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_int_equal(world_action(w, "R01")->result_certainty, PAY_EVIDENCE_SYNC_RESPONSE);
+    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_action(w, "R01")->result_certainty, PAY_EVIDENCE_WEBHOOK);
+    world_action_say(w, PAY_EV_REFUND_PROCESSING, "R01", PAY_EVIDENCE_QUERY);
+    assert_int_equal(world_action(w, "R01")->result_certainty, PAY_EVIDENCE_WEBHOOK);
+
+    refund_sent(w, 4000);
+    w->routes[0].traits.queries_refunds = false;
+    world_action_say(w, PAY_EV_REFUND_REVERSED, "R01", PAY_EVIDENCE_WEBHOOK);
+    assert_action(w, "R01", REVERSED);
+    world_action_say(w, PAY_EV_REFUND_PROCESSING, "R01", PAY_EVIDENCE_QUERY);
+    assert_int_equal(world_action(w, "R01")->result_certainty, PAY_EVIDENCE_WEBHOOK);
+    world_action_say(w, PAY_EV_REFUND_REVERSED, "R01", PAY_EVIDENCE_QUERY);
+    assert_int_equal(world_action(w, "R01")->result_certainty, PAY_EVIDENCE_QUERY);
+}
+
+static void a_query_that_failed_is_counted(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_event(w, PAY_EV_QUERY_FAILED, "R01");
+    world_action_answers(w, "R01.QUERY.v1", PAY_QUERY_BY_REQUEST_NUMBER, w->now_us);
+    world_decide(w, PAY_EVIDENCE_LOCAL);
+    assert_verdict(w, IGNORE, "QUERY_FAILED");
+    assert_int_equal(world_action(w, "R01")->query_count, 1);
+    assert_int_equal(world_action(w, "R01")->change, PAY_ROW_COUNTED);
+    assert_int_equal(world_attempt(w, 1)->query_count, 0);
+}
+
+/* The first 20 or 29 bytes of it, or a job of a call that was not made. */
+static void answers_part_of_a_job(struct world *w, int which)
+{
+    static const size_t lens[] = {20, PAY_ACTION_ID_SIZE - 1,
+                                  sizeof WORLD_PAYMENT "R01.REFUND" - 1};
+    w->event.call = (struct pay_call){
+        .is_set = which < 2, .job_id = {world_id("R01.REFUND"), lens[which]}, .send_no = 1};
+}
+
+static void a_job_id_in_part_or_without_a_call_names_no_refund(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (int which = 0; which < 3; which++) {
+        refund_sent(w, 4000);
+        world_action_event(w, PAY_EV_REFUND_PROCESSING, "R01");
+        w->event.merchant_request_no = (struct pay_str){NULL, 0};
+        w->event.action_id = (struct pay_str){NULL, 0};
+        answers_part_of_a_job(w, which);
+        world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+        assert_true(w->out.orphan);
+
+        world_event(w, PAY_EV_QUERY_FAILED, 1);
+        answers_part_of_a_job(w, which);
+        world_decide(w, PAY_EVIDENCE_LOCAL);
+        assert_verdict(w, IGNORE, "QUERY_FAILED");
+        assert_int_equal(world_action(w, "R01")->query_count, 0);
+        assert_int_equal(world_attempt(w, 1)->query_count, 1);
+    }
+}
+
+static void a_reference_that_is_empty_names_no_refund(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000); /* The PSP's name of it is not known yet. */
+    world_action_event(w, PAY_EV_REFUND_PROCESSING, "R01")->provider_action_id = PAY_STR("");
+    w->event.merchant_request_no = (struct pay_str){NULL, 0};
+    w->event.action_id = (struct pay_str){NULL, 0};
+    world_decide(w, PAY_EVIDENCE_WEBHOOK);
+    assert_true(w->out.orphan);
+}
+
 static void late_success_is_booked_if_it_fits_else_blocks(void **state)
 {
     (void)state;
@@ -464,6 +631,15 @@ static void late_success_is_booked_if_it_fits_else_blocks(void **state)
     assert_amounts(w, 1, 10000, 0, 10000, 7000, 0, 0);
     refund(w, 1);
     assert_verdict(w, REJECT, "OVER_REFUND");
+
+    refund_sent(w, 7000);
+    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_QUERY);
+    refund(w, 7000);
+    for (int i = 0; i < 2; i++) { /* The PSP is asked once, with the case. */
+        world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+        assert_verdict(w, NEEDS_RECONCILIATION, "OVER_REFUND");
+        assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), i == 0 ? 1 : 0);
+    }
 }
 
 static void another_amount_or_object_is_a_case(void **state)
@@ -513,6 +689,26 @@ static void a_console_refund_becomes_one_of_origin_psp_once(void **state)
     assert_int_equal(world_count_jobs(w, PAY_JOB_REFUND), 0);
 }
 
+/* By the whole of its names, however long they are. */
+static void each_console_refund_has_a_key_of_its_own(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    static char reference[PAY_REFERENCE_SIZE];
+
+    world_paid(w);
+    memset(reference, 'x', sizeof reference - 1);
+    memset(w->attempts[0].psp, 'p', PAY_NAME_SIZE - 1);
+    memset(w->attempts[0].psp_account, 'a', PAY_NAME_SIZE - 1);
+    for (int last = 'y'; last <= 'z'; last++) {
+        reference[PAY_REFERENCE_SIZE - 2] = (char)last;
+        console_refund(w, PAY_EV_REFUND_SUCCEEDED, reference, 1000, PAY_EVIDENCE_WEBHOOK);
+        assert_verdict(w, APPLY, "MADE_AT_PSP");
+    }
+    assert_string_not_equal(world_action(w, "R01")->idempotency_key,
+                            world_action(w, "R02")->idempotency_key);
+}
+
 static void a_console_refund_that_does_not_fit_is_a_case(void **state)
 {
     (void)state;
@@ -524,6 +720,17 @@ static void a_console_refund_that_does_not_fit_is_a_case(void **state)
     assert_verdict(w, NEEDS_RECONCILIATION, "OVER_REFUND");
     assert_int_equal(w->snap.refund_count, 1);
     assert_non_null(world_case(w, PAY_CASE_OVER_REFUND));
+}
+
+static void a_console_refund_of_nothing_is_refused(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    console_refund(w, PAY_EV_REFUND_SUCCEEDED, "re_c", 0, PAY_EVIDENCE_WEBHOOK);
+    assert_verdict(w, REJECT, "AMOUNT_MISMATCH");
+    assert_int_equal(w->snap.refund_count, 0);
 }
 
 static void a_refund_without_a_name_is_only_a_hint(void **state)
@@ -579,10 +786,12 @@ static void a_sum_from_before_a_refund_of_ours_shows_nothing(void **state)
     world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
     assert_int_equal(w->snap.refund_count, 1);
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
-    sum_asked(w, 5000, w->now_us - 1);
-    assert_verdict(w, IGNORE, "SUM_TO_BE_CONFIRMED");
-    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 0); /* In its time, not in a circle. */
-    assert_int_equal(world_row_due(w, PAY_DEADLINE_QUERY, 1), w->now_us + WORLD_QUERY_FIRST);
+    for (int before = 1; before >= 0; before--) { /* At the same time is no later either. */
+        sum_asked(w, 5000, w->now_us - before);
+        assert_verdict(w, IGNORE, "SUM_TO_BE_CONFIRMED");
+        assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 0); /* In its time, not in a circle. */
+        assert_int_equal(world_row_due(w, PAY_DEADLINE_QUERY, 1), w->now_us + WORLD_QUERY_FIRST);
+    }
     sum_asked(w, 9000, w->now_us + 1);
     assert_verdict(w, APPLY, "REFUNDED_AT_PSP");
     assert_int_equal(world_action(w, "R02")->amount.amount_minor, 5000);
@@ -602,6 +811,57 @@ static void without_queries_the_difference_is_made_when_all_are_final(void **sta
     world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
     assert_int_equal(world_action(w, "R02")->amount.amount_minor, 2000);
     assert_amounts(w, 1, 10000, 0, 10000, 0, 6000, 0);
+}
+
+static void a_sum_is_compared_with_all_refunds_that_were_made(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+    world_money_command(w, PAY_CMD_REQUEST_REFUND, 3000);
+    world_action_pass(w, "R02.REFUND");
+    const int64_t asked_us = w->now_us + 1;
+    w->now_us += 5 * SECOND;
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R02", PAY_EVIDENCE_WEBHOOK);
+    sum(w, 7000, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "STALE");
+    sum_asked(w, 7500, asked_us); /* After the first, before the second was known. */
+    assert_verdict(w, IGNORE, "SUM_TO_BE_CONFIRMED");
+    assert_int_equal(w->snap.refund_count, 2);
+    sum(w, 7500, PAY_EVIDENCE_QUERY);
+    assert_int_equal(w->snap.refund_count, 3);
+    assert_int_equal(world_action(w, "R03")->amount.amount_minor, 500);
+}
+
+static void a_sum_waits_in_silence_for_the_refunds_that_are_open(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_money_command(w, PAY_CMD_REQUEST_REFUND, 3000);
+    world_action_pass(w, "R02.REFUND");
+    world_action_say(w, PAY_EV_REFUND_SUBMITTED, "R02", PAY_EVIDENCE_LOCAL);
+    sum(w, 7500, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "REFUNDS_OPEN");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 2);
+    world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 0); /* It has been asked about. */
+    assert_int_equal(w->snap.refund_count, 2);
+}
+
+static void a_sum_of_nothing_is_stale(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_paid(w);
+    sum(w, 0, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "STALE");
+    sum(w, -1, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, REJECT, "AMOUNT_MISMATCH");
 }
 
 static void a_smaller_sum_is_stale_and_a_reversal_does_not_make_it_news(void **state)
@@ -636,6 +896,7 @@ static void what_a_sum_has_shown_is_not_made_again(void **state)
     console_refund(w, PAY_EV_REFUND_SUCCEEDED, "re_b", 7000, PAY_EVIDENCE_WEBHOOK);
     assert_verdict(w, IGNORE, "EXPLAINED_BY_SUM");
     assert_string_equal(world_action(w, "R01")->provider_reference, "re_b");
+    assert_int_equal(world_action(w, "R01")->change, PAY_ROW_UPDATED);
     assert_amounts(w, 1, 10000, 0, 10000, 0, 7000, 0);
 }
 
@@ -671,6 +932,35 @@ static void a_refund_goes_to_the_attempt_that_holds_the_money(void **state)
     assert_int_equal(world_job(w, PAY_JOB_REFUND)->attempt_index, 0);
     assert_amounts(w, 1, 10000, 0, 10000, 10000, 0, 0);
     assert_amounts(w, 2, 10000, 0, 10000, 1000, 0, 0);
+}
+
+/* Rows from before it was written down which attempt paid the order. */
+static void where_that_is_not_known_it_goes_to_the_live_or_only_success(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    doubly_charged(w);
+    w->snap.order.paid_attempt_no = 0;
+    refund(w, 1000);
+    assert_int_equal(world_action(w, "R01")->attempt_index, 1);
+    w->attempts[1].live = false;
+    refund(w, 1000);
+    assert_verdict(w, REJECT, "NOT_PAID"); /* It must be named. */
+
+    for (int paid = 1; paid <= 2; paid++) {
+        world_start(w);
+        world_keep_actions(w);
+        if (paid == 2) {
+            world_put(w, 1, PAY_ATTEMPT_FAILED);
+        }
+        world_put(w, paid, PAY_ATTEMPT_SUCCEEDED);
+        w->snap.order.paid_attempt_no = 0;
+        world_attempt(w, paid)->live = false;
+        refund(w, 1000);
+        assert_verdict(w, APPLY, "ACCEPTED");
+        assert_int_equal(world_action(w, "R01")->attempt_index, paid - 1);
+    }
 }
 
 static void refund_of(struct world *w, const char *attempt_id, int64_t amount_minor)
@@ -725,26 +1015,40 @@ int main(void)
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(the_hundredth_is_over_the_limit),
         cmocka_unit_test(the_merchants_number_is_the_idempotency_key),
+        cmocka_unit_test(an_empty_number_is_none),
         cmocka_unit_test(not_sent_is_sent_again_under_the_next_job_id),
         cmocka_unit_test(at_its_end_what_was_never_sent_is_withdrawn),
         cmocka_unit_test(not_sent_of_a_second_job_proves_nothing_of_the_first),
         cmocka_unit_test(refused_for_now_stays_processing_and_is_repeated),
+        cmocka_unit_test(refused_for_now_is_repeated_after_a_pause),
         cmocka_unit_test(a_definite_no_counts_only_of_the_only_send),
+        cmocka_unit_test(a_definite_no_of_the_refund_counts_however_often_it_was_sent),
+        cmocka_unit_test(a_send_that_never_left_is_no_other_send),
         cmocka_unit_test(not_found_releases_only_as_an_attempts_does),
         cmocka_unit_test(sent_and_not_heard_of_is_unknown),
         cmocka_unit_test(a_reservation_that_outlives_its_deadline_is_a_case),
         cmocka_unit_test(a_refund_that_fails_after_it_succeeded_comes_back),
+        cmocka_unit_test(what_is_said_again_by_who_knows_better_is_more_certain),
+        cmocka_unit_test(a_query_that_failed_is_counted),
+        cmocka_unit_test(a_job_id_in_part_or_without_a_call_names_no_refund),
+        cmocka_unit_test(a_reference_that_is_empty_names_no_refund),
         cmocka_unit_test(late_success_is_booked_if_it_fits_else_blocks),
         cmocka_unit_test(another_amount_or_object_is_a_case),
         cmocka_unit_test(a_console_refund_becomes_one_of_origin_psp_once),
+        cmocka_unit_test(each_console_refund_has_a_key_of_its_own),
         cmocka_unit_test(a_console_refund_that_does_not_fit_is_a_case),
+        cmocka_unit_test(a_console_refund_of_nothing_is_refused),
         cmocka_unit_test(a_refund_without_a_name_is_only_a_hint),
         cmocka_unit_test(a_sum_asks_about_each_open_refund_and_waits),
         cmocka_unit_test(a_sum_from_before_a_refund_of_ours_shows_nothing),
         cmocka_unit_test(without_queries_the_difference_is_made_when_all_are_final),
+        cmocka_unit_test(a_sum_is_compared_with_all_refunds_that_were_made),
+        cmocka_unit_test(a_sum_waits_in_silence_for_the_refunds_that_are_open),
+        cmocka_unit_test(a_sum_of_nothing_is_stale),
         cmocka_unit_test(a_smaller_sum_is_stale_and_a_reversal_does_not_make_it_news),
         cmocka_unit_test(what_a_sum_has_shown_is_not_made_again),
         cmocka_unit_test(a_refund_goes_to_the_attempt_that_holds_the_money),
+        cmocka_unit_test(where_that_is_not_known_it_goes_to_the_live_or_only_success),
         cmocka_unit_test(an_over_refund_blocks_its_attempt_only),
     };
     return cmocka_run_group_tests_name("refund", tests, NULL, NULL);

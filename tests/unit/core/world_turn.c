@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/core/world.h"
 
+#include <stdlib.h>
+
 struct world_row *world_find_row(struct world *w, enum pay_deadline_kind kind,
                                  const char *aggregate_id)
 {
@@ -74,6 +76,33 @@ static void commit(struct world *w)
     w->snap.refund_day.amount_minor += w->snap.refund_day.added_minor;
     w->snap.refund_day.added_minor = 0;
     w->snap.refund_day.change = PAY_ROW_SAME;
+}
+
+static int by_job_id(const void *left, const void *right)
+{
+    const struct pay_gate *a = left;
+    const struct pay_gate *b = right;
+    return strcmp(a->job_id, b->job_id);
+}
+
+static int by_reference(const void *left, const void *right)
+{
+    const struct pay_bound_reference *a = left;
+    const struct pay_bound_reference *b = right;
+    const int by_kind = strcmp(pay_reference_kind_name(a->kind), pay_reference_kind_name(b->kind));
+
+    if (a->attempt_index != b->attempt_index) {
+        return a->attempt_index - b->attempt_index;
+    }
+    return by_kind != 0 ? by_kind : strcmp(a->reference, b->reference);
+}
+
+/* The store loads them by their names, not in the order in which they were made: a CONFIRM before
+ * its SUBMIT, .REFUND.10 before .REFUND.2. */
+static void load(struct world *w)
+{
+    qsort(w->gates, w->snap.gate_count, sizeof w->gates[0], by_job_id);
+    qsort(w->references, w->snap.reference_count, sizeof w->references[0], by_reference);
 }
 
 static bool has_row(const struct world *w, const char *id)
@@ -178,9 +207,45 @@ static void check_facts(const struct world *w)
     }
 }
 
+/* What stands behind the rows is nobody's: in turn nothing, junk, and what looks like the first
+ * row. */
+static void spoil(void *rows, size_t size, size_t count, size_t cap, int how)
+{
+    char *free_rows = (char *)rows + size * count;
+    const size_t room = cap - count < 2 ? cap - count : 2;
+
+    if (how == 1) {
+        memset(free_rows, 0xA5, size * room);
+    } else if (how == 2 && count > 0 && room > 0) {
+        memcpy(free_rows, rows, size);
+    } else {
+        memset(free_rows, 0, size * room);
+    }
+}
+
+#define SPOIL(rows_, count_, cap_) spoil(rows_, sizeof((rows_)[0]), count_, cap_, how)
+
+static void spoil_free_rows(struct world *w)
+{
+    struct pay_snapshot *snap = &w->snap;
+    const int how = w->causes % 3;
+
+    SPOIL(snap->attempts, snap->attempt_count, snap->attempt_cap);
+    SPOIL(snap->gates, snap->gate_count, snap->gate_cap);
+    SPOIL(snap->references, snap->reference_count, snap->reference_cap);
+    SPOIL(snap->cases, snap->case_count, snap->case_cap);
+    SPOIL(snap->captures, snap->capture_count, snap->capture_cap);
+    SPOIL(snap->refunds, snap->refund_count, snap->refund_cap);
+    SPOIL(snap->disputes, snap->dispute_count, snap->dispute_cap);
+    SPOIL(snap->requests, snap->request_count, snap->request_cap);
+    SPOIL(snap->approvals, snap->approval_count, snap->approval_cap);
+}
+
 void world_turn(struct world *w)
 {
     commit(w); /* Of the turn before: a test can look at what a decision has marked. */
+    load(w);
+    spoil_free_rows(w);
     pay_decide(&w->snap, &w->input, &w->out);
     for (size_t i = 0; i < w->out.effect_count; i++) {
         const struct pay_effect *effect = &w->out.effects[i];
