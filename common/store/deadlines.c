@@ -43,6 +43,22 @@ static const struct pay_column clear_columns[] = {
     {PAY_COLUMN_TIME, ROW(set_before_us), NULL},
 };
 
+/* A row that no decision can move is due again later and later: from 30 seconds to six hours. */
+static const struct pay_pg_stmt postpone_deadline = {
+    .name = "deadline_postpone",
+    .sql = "UPDATE payfact.payment_deadline AS d SET lease_until = NULL, due_at = now() +"
+           " least(interval '30 seconds' * power(2, least(greatest(d.tries - 1, 0), 20)),"
+           " interval '6 hours')"
+           " FROM unnest($1::text[], $2::text[], $3::timestamptz[]) AS u(id, kind, due)"
+           " WHERE d.aggregate_id = u.id AND d.kind = u.kind AND d.due_at = u.due",
+};
+
+static const struct pay_column postpone_columns[] = {
+    {PAY_COLUMN_STR, ROW(aggregate_id), NULL},
+    {PAY_COLUMN_NAME, ROW(kind), pay_column_deadline_kind},
+    {PAY_COLUMN_TIME, ROW(due_at_us), NULL},
+};
+
 /* The oldest due rows that nobody holds; SKIP LOCKED lets any number of replicas share the work. */
 static const struct pay_pg_stmt lease_due = {
     .name = "deadline_lease",
@@ -142,6 +158,17 @@ enum pay_status pay_store_deadline_lease(struct pay_store *store,
     pay_store_results_free(store);
     return status;
 }
+enum pay_status pay_store_deadline_postpone(struct pay_store *store,
+                                            const struct pay_store_deadline *const *rows,
+                                            size_t count, struct pay_err *err)
+{
+    if (count == 0) {
+        return PAY_OK;
+    }
+    pay_store_add_columns(store, COLUMNS(postpone_columns), (const void *const *)rows, count);
+    return pay_store_queue(store, &postpone_deadline, PAY_STORE_ANY_COUNT, err);
+}
+
 
 /* Columns of leased rows, which stand in one array and not behind pointers. */
 static void add_due(struct pay_store *store, const struct pay_store_due *rows, size_t count)

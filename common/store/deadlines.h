@@ -36,6 +36,15 @@ PAY_MUST_CHECK enum pay_status
 pay_store_deadline_clear(struct pay_store *store, const struct pay_store_deadline *const *rows,
                          size_t count, struct pay_err *err);
 
+/**
+ * @brief Queue the move of rows whose input no decision can be made of: due again after a pause
+ * that doubles with each try, from 30 seconds to six hours. A row that is not due at due_at_us (any
+ * more), or is not there, is left alone.
+ */
+PAY_MUST_CHECK enum pay_status
+pay_store_deadline_postpone(struct pay_store *store, const struct pay_store_deadline *const *rows,
+                            size_t count, struct pay_err *err);
+
 /* ---- recovery ---- */
 
 struct pay_store_due {

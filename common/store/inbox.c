@@ -36,7 +36,8 @@ static const struct pay_pg_stmt count_seen = {
            " FROM unnest($1::bytea[], $2::int4[]) WITH ORDINALITY AS u(key, copies, n)"
            " CROSS JOIN LATERAL (SELECT * FROM payfact.inbox_key WHERE key = u.key LIMIT 1) AS k"
            ") AS k WHERE e.received_month = k.received_month AND e.id = k.channel_event_id"
-           " RETURNING k.n - 1, e.id, e.received_month, e.status::text, e.first_seen_at",
+           " RETURNING k.n - 1, e.id, e.received_month, e.status::text, e.first_seen_at,"
+           " e.input_id",
 };
 
 static const struct pay_column seen_columns[] = {
@@ -181,6 +182,7 @@ enum pay_status pay_store_inbox_seen(struct pay_store *store,
         row->month_days = pay_pg_date(result, i, 2);
         row->stored = parse_status(pay_pg_text(result, i, 3));
         row->first_seen_at_us = pay_pg_timestamptz(result, i, 4);
+        row->is_same_input = pay_str_eq(pay_pg_text(result, i, 5), row->input_id);
     }
     pay_store_results_free(store);
     return status;

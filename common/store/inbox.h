@@ -44,6 +44,7 @@ struct pay_store_inbox_row {
     bool is_known; /**< New, or seen by pay_store_inbox_seen(). */
     bool is_new;
     enum pay_store_event_status stored; /**< Of a seen one. */
+    bool is_same_input;                 /**< Of a seen one: stored with this input_id. */
     int64_t id;
     int32_t month_days;
     int64_t first_seen_at_us;

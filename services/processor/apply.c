@@ -370,7 +370,7 @@ static enum pay_status screen(struct pay_try *turn, struct pay_item *item, struc
     case PAY_ITEM_POISON:
         item->done = true;
         item->reason = "POISON";
-        return PAY_OK;
+        return pay_poison_settle(turn, item) ? PAY_OK : full(err);
     default:
         if (!item->inbox.is_new && item->inbox.stored == PAY_STORE_EVENT_DECIDED) {
             item->done = true;

@@ -444,6 +444,10 @@ static enum pay_status decide_item(struct pay_try *turn, struct pay_unit *unit,
     if (status == PAY_OK && in.kind == PAY_INPUT_EVENT && !pay_orphan_settled(turn, unit, item)) {
         status = full(err);
     }
+    if (status == PAY_OK && in.kind == PAY_INPUT_DEADLINE &&
+        !pay_orphan_deadline_settled(turn, unit, item)) {
+        status = full(err);
+    }
     return status;
 }
 

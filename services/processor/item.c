@@ -36,19 +36,16 @@ void pay_list_sort(struct pay_list *list, int (*order)(const void *, const void 
     }
 }
 
-void pay_item_poison(struct pay_item *item, enum pay_dead_reason reason, const char *text)
+/* No two records have the same. */
+static void use_place(struct pay_item *item)
 {
     char key[PAY_TRANSPORT_KEY_SIZE];
-    item->kind = PAY_ITEM_POISON;
-    item->dead = reason;
-    item->dead_letter = true;
-    item->has_key = true;
-    (void)snprintf(item->dead_text, sizeof(item->dead_text), "%s", text);
     item->transport_key = (struct pay_str){NULL, 0};
+    item->condemned = (struct pay_store_deadline){.aggregate_id = {NULL, 0}};
     struct pay_str topic = pay_str_of(item->msg->topic);
     if (pay_transport_key_poison(key, topic, item->msg->partition, item->msg->offset)) {
-        (void)snprintf(item->poison_key, sizeof(item->poison_key), "%s", key);
-        item->transport_key = pay_str_of(item->poison_key);
+        (void)snprintf(item->place, sizeof(item->place), "%s", key);
+        item->transport_key = pay_str_of(item->place);
     }
     struct pay_bytes parts[] = {
         {(const uint8_t *)"//", 2},
@@ -56,6 +53,45 @@ void pay_item_poison(struct pay_item *item, enum pay_dead_reason reason, const c
     };
     pay_sha256_parts(parts, 2, item->key);
     item->cause = item->transport_key;
+}
+
+void pay_item_poison(struct pay_item *item, enum pay_dead_reason reason, const char *text)
+{
+    item->kind = PAY_ITEM_POISON;
+    item->dead = reason;
+    item->dead_letter = true;
+    item->has_key = true;
+    (void)snprintf(item->dead_text, sizeof(item->dead_text), "%s", text);
+    use_place(item);
+}
+
+void pay_item_condemn(struct pay_item *item, enum pay_dead_reason reason, const char *text)
+{
+    const bool is_deadline = item->kind == PAY_ITEM_DEADLINE && item->has_key;
+    const struct pay_str key = item->transport_key;
+    const struct pay_store_deadline row = {
+        .kind = item->deadline_kind,
+        .aggregate_id = item->input.deadline.aggregate_id,
+        .due_at_us = item->input.deadline.due_at_us,
+    };
+    item->input = (struct pay_payment_input){.kind = PAY_WIRE_UNRECOGNIZED,
+                                             .source = PAY_SOURCE_UNRECOGNIZED};
+    item->command = NULL;
+    item->route_count = 0;
+    item->trace_id = (struct pay_str){NULL, 0};
+    item->normalized = (struct pay_bytes){NULL, 0};
+    pay_item_poison(item, reason, text);
+    if (is_deadline && pay_inbox_digest(PAY_STR(""), PAY_STR(""), key, item->key)) {
+        item->transport_key = item->cause = key;
+        item->condemned = row;
+    }
+}
+
+bool pay_item_forget_deadline(struct pay_item *item)
+{
+    const bool was_deadline = item->condemned.aggregate_id.ptr != NULL;
+    use_place(item);
+    return was_deadline;
 }
 
 /* The parts are joined with '/', so the first two must not hold one. */

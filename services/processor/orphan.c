@@ -150,6 +150,18 @@ bool pay_orphan_settled(struct pay_try *turn, struct pay_unit *unit, struct pay_
     return was_named || item->payment_id[0] == '\0' || change(turn, unit, item, "DECIDED");
 }
 
+bool pay_orphan_deadline_settled(struct pay_try *turn, struct pay_unit *unit,
+                                 const struct pay_item *item)
+{
+    if (item->inbox.is_new || item->inbox.stored != PAY_STORE_EVENT_DEAD) {
+        return true;
+    }
+    struct pay_str case_id =
+        pay_arena_printf(turn->worker->scratch, "//%s", item->transport_key.ptr);
+    return case_id.ptr != NULL && change(turn, unit, item, "DECIDED") &&
+           pay_dead_close_case(turn, unit, item, case_id, "DECIDED");
+}
+
 bool pay_orphan_stored_done(struct pay_try *turn, const struct pay_item *item)
 {
     return change(turn, turn->loose, item, "DECIDED");

@@ -65,6 +65,11 @@ static enum pay_status seal_row(struct pay_try *turn, struct pay_item *item, str
     return item->inbox.body.ptr == NULL ? full(err) : PAY_OK;
 }
 
+static struct pay_str input_id(const struct pay_item *item)
+{
+    return item->input.input_id.len > 0 ? item->input.input_id : pay_str_of(item->place);
+}
+
 enum pay_status pay_poison_keep(struct pay_try *turn, struct pay_item *item, struct pay_err *err)
 {
     struct pay_worker *worker = turn->worker;
@@ -80,7 +85,7 @@ enum pay_status pay_poison_keep(struct pay_try *turn, struct pay_item *item, str
         .psp = PAY_STR(""),
         .psp_account = PAY_STR(""),
         .transport_key = item->transport_key,
-        .input_id = item->input.input_id.len > 0 ? item->input.input_id : item->transport_key,
+        .input_id = input_id(item),
         .kind = "POISON",
         .source =
             item->input.source == PAY_SOURCE_UNRECOGNIZED ? PAY_SOURCE_LOCAL : item->input.source,
@@ -91,8 +96,19 @@ enum pay_status pay_poison_keep(struct pay_try *turn, struct pay_item *item, str
     };
     pay_sha256(value, sha256);
     item->inbox.sha256 = (struct pay_bytes){sha256, PAY_SHA256_BYTES};
-    const enum pay_status status = seal_row(turn, item, aad, err);
-    return status == PAY_OK && !open_case(turn, item) ? full(err) : status;
+    return seal_row(turn, item, aad, err);
+}
+
+/* What came before of a deadline's key tells its story, unless it is this very record, of which the
+ * letter may be missing. */
+bool pay_poison_settle(struct pay_try *turn, struct pay_item *item)
+{
+    if (item->condemned.aggregate_id.ptr == NULL) {
+        return open_case(turn, item);
+    }
+    item->dead_letter = item->inbox.is_new || item->inbox.is_same_input;
+    return pay_list_add(turn->worker->scratch, &turn->loose->postponed, &item->condemned) &&
+           (!item->dead_letter || open_case(turn, item));
 }
 
 static size_t copy_headers(const struct pay_kafka_msg *msg,

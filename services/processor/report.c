@@ -32,8 +32,9 @@ static void report_item(const struct pay_try *turn, const struct pay_item *item)
 {
     struct pay_metric *const *metrics = turn->worker->metrics;
     const char *kind = kind_names[item->kind];
-    bool is_repeat = item->same != NULL || (item->done && item->verdict == PAY_VERDICT_COUNT &&
-                                            item->kind != PAY_ITEM_POISON);
+    bool is_dead = item->kind == PAY_ITEM_POISON && item->dead_letter;
+    bool is_repeat =
+        item->same != NULL || (item->done && item->verdict == PAY_VERDICT_COUNT && !is_dead);
     if (is_repeat) {
         pay_metric_add(metrics[PAY_PM_DUPLICATES], (const char *const[]){kind}, 1);
     } else if (item->kind == PAY_ITEM_POISON) {

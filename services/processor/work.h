@@ -84,7 +84,10 @@ struct pay_item {
     bool has_key;                  /**< Goes through the inbox. */
     struct pay_bytes normalized;
     struct pay_str transport_key;
-    char poison_key[PAY_TRANSPORT_KEY_MAX + 1];
+    char place[PAY_TRANSPORT_KEY_MAX + 1]; /**< POISON: topic:partition:offset. */
+    /** POISON that was a deadline: its row, and transport_key is the deadline's own. Absent
+     * aggregate_id: none, and transport_key is the place. */
+    struct pay_store_deadline condemned;
     enum pay_deadline_kind deadline_kind;
     struct pay_str trace_id;  /**< Absent: none. */
     const char *twin_refusal; /**< Why there is no twin. */
@@ -154,7 +157,7 @@ struct pay_unit {
     int64_t day_loaded_minor; /**< The merchant's refund_day as it was read. */
     struct pay_store_order_detail detail;
     struct pay_list history, outbox, jobs, deadlines, commands, audits, redirects, events, cases,
-        route_rows, renewals, pauses, case_notes, withheld, revived, closed_cases;
+        route_rows, renewals, pauses, case_notes, withheld, revived, closed_cases, postponed;
 };
 
 struct pay_worker_options {
@@ -224,6 +227,13 @@ PAY_MUST_CHECK enum pay_status pay_item_read_kept(struct pay_worker *worker,
                                                   struct pay_err *err);
 /** @brief Make the item poison. @param text for people, no payload. */
 void pay_item_poison(struct pay_item *item, enum pay_dead_reason reason, const char *text);
+/**
+ * @brief Make a decoded item poison that holds nothing of the message but its sealed bytes, so that
+ * it can always be written; a deadline stays known by its own key, however often it is made again.
+ */
+void pay_item_condemn(struct pay_item *item, enum pay_dead_reason reason, const char *text);
+/** @brief Poison by its place alone. @return false: it was that before. */
+PAY_MUST_CHECK bool pay_item_forget_deadline(struct pay_item *item);
 /** @brief SHA-256 of an inbox key's parts; false: they are not of the form that a key may have. */
 PAY_MUST_CHECK bool pay_inbox_digest(struct pay_str psp, struct pay_str psp_account,
                                      struct pay_str transport_key,
@@ -359,6 +369,9 @@ PAY_MUST_CHECK bool pay_orphan_foreign(struct pay_try *turn, struct pay_unit *un
 /** @brief A stored event was decided at last. */
 PAY_MUST_CHECK bool pay_orphan_settled(struct pay_try *turn, struct pay_unit *unit,
                                        struct pay_item *item);
+/** @brief A deadline was decided: if it was poison when it came before, it is that no more. */
+PAY_MUST_CHECK bool pay_orphan_deadline_settled(struct pay_try *turn, struct pay_unit *unit,
+                                                const struct pay_item *item);
 
 /* ---- decide.c: items to emissions ---- */
 
@@ -370,9 +383,12 @@ PAY_MUST_CHECK enum pay_status pay_unit_decide(struct pay_try *turn, struct pay_
 
 /* ---- poison.c ---- */
 
-/** @brief What is kept of a poison item: inbox row, case. */
+/** @brief What is kept of a poison item: its inbox row. */
 PAY_MUST_CHECK enum pay_status pay_poison_keep(struct pay_try *turn, struct pay_item *item,
                                                struct pay_err *err);
+/** @brief When the inbox has answered: its case, and the pause of the deadline that it was. Of the
+ * copies of one deadline the first has case and letter. @return false: no room. */
+PAY_MUST_CHECK bool pay_poison_settle(struct pay_try *turn, struct pay_item *item);
 /** @brief Its dead letter's bytes. @param out reset first. */
 PAY_MUST_CHECK enum pay_status pay_poison_letter(struct pay_worker *worker,
                                                  const struct pay_item *item, int64_t now_us,

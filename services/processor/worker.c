@@ -121,34 +121,23 @@ struct range {
 /* A batch that is halved until it is one long holds one half at each depth: log2 of its size. */
 #define RANGES_MAX 16
 
-/* The poison row holds nothing of the message but its sealed bytes: it can always be written. */
-static void condemn(struct pay_item *item, enum pay_dead_reason reason, const char *text)
-{
-    item->input = (struct pay_payment_input){.kind = PAY_WIRE_UNRECOGNIZED,
-                                             .source = PAY_SOURCE_UNRECOGNIZED};
-    item->command = NULL;
-    item->route_count = 0;
-    item->trace_id = (struct pay_str){NULL, 0};
-    item->normalized = (struct pay_bytes){NULL, 0};
-    pay_item_poison(item, reason, text);
-}
-
 /* @return false: it was poison before, and even that is refused. */
 static bool is_condemned(struct pay_item *item, const struct pay_err *err)
 {
     PAY_ASSERT(item != NULL);
     const bool is_large = err->status == PAY_RETRY; /* can_split() */
     const enum pay_dead_reason reason = is_large ? PAY_DEAD_TOO_LARGE : PAY_DEAD_DATA_REFUSED;
-    if (item->kind == PAY_ITEM_POISON) {
-        return false;
+    if (item->kind == PAY_ITEM_POISON) { /* a deadline's own key may be what is refused */
+        return pay_item_forget_deadline(item);
     }
     if (item->twin != NULL) { /* what it replays is refused as it was before, not the command */
         item->twin = NULL;
         item->twin_refusal = pay_dead_reason_name(reason);
         return true;
     }
-    condemn(item, reason,
-            is_large ? "its decision alone needs more memory than there may be" : err->text);
+    pay_item_condemn(item, reason,
+                     is_large ? "its decision alone needs more memory than there may be"
+                              : err->text);
     return true;
 }
 
@@ -289,7 +278,8 @@ static enum pay_status read_alone(struct pay_worker *worker, struct reading *rea
     if (status != PAY_RETRY || !pay_arena_refused(worker->batch)) {
         return status;
     }
-    condemn(reading->items[0], PAY_DEAD_TOO_LARGE, "alone it needs more memory than there may be");
+    pay_item_condemn(reading->items[0], PAY_DEAD_TOO_LARGE,
+                     "alone it needs more memory than there may be");
     reading->count = 1;
     return PAY_OK;
 }

@@ -126,7 +126,7 @@ enum pay_status pay_write_lock(struct pay_try *turn, struct pay_list *units,
 struct rest {
     struct pay_list arrived, new_attempts, attempts, amounts, routes, renewals, references, gates,
         new_cases, cases, loose_cases, history, set_deadlines, clear_deadlines, commands, audits,
-        redirects, events, pauses, withheld, revived, closed_cases, outbox;
+        redirects, events, pauses, withheld, revived, closed_cases, postponed, outbox;
     struct pay_money_rows money;
 };
 
@@ -287,6 +287,7 @@ static bool add_rest(struct pay_arena *arena, struct pay_unit *unit, struct rest
            add_all(arena, &rest->withheld, &unit->withheld) &&
            add_all(arena, &rest->revived, &unit->revived) &&
            add_all(arena, &rest->closed_cases, &unit->closed_cases) &&
+           add_all(arena, &rest->postponed, &unit->postponed) &&
            add_all(arena, &rest->outbox, &unit->outbox);
 }
 
@@ -360,6 +361,8 @@ static enum pay_status queue_about(struct pay_store *store, struct rest *rest, s
     s = s != PAY_OK
             ? s
             : pay_store_deadline_clear(store, ROWS(pay_store_deadline, rest->clear_deadlines));
+    s = s != PAY_OK ? s
+                    : pay_store_deadline_postpone(store, ROWS(pay_store_deadline, rest->postponed));
     s = s != PAY_OK ? s : pay_store_command_add(store, ROWS(pay_store_command_row, rest->commands));
     s = s != PAY_OK ? s : pay_store_audit_add(store, ROWS(pay_store_audit_row, rest->audits));
     s = s != PAY_OK ? s : pay_store_event_update(store, ROWS(pay_store_event_change, rest->events));
