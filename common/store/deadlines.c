@@ -59,17 +59,25 @@ static const struct pay_column postpone_columns[] = {
     {PAY_COLUMN_TIME, ROW(due_at_us), NULL},
 };
 
+/* A lease in microseconds that doubles with each try. */
+#define GROWN(tries_, lease_, max_) \
+    "least(" lease_ "::int8 * power(2, least(" tries_ ", 20)), " max_ "::int8)"
+
 /* The oldest due rows that nobody holds; SKIP LOCKED lets any number of replicas share the work. */
 static const struct pay_pg_stmt lease_due = {
     .name = "deadline_lease",
-    .sql = "WITH due AS (SELECT aggregate_id, kind FROM payfact.payment_deadline"
-           " WHERE due_at <= now() AND (lease_until IS NULL OR lease_until <= now())"
-           " ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)"
-           " UPDATE payfact.payment_deadline AS d"
-           " SET lease_until = now() + $2 * interval '1 microsecond', tries = d.tries + 1"
-           " FROM due WHERE d.aggregate_id = due.aggregate_id AND d.kind = due.kind"
-           " RETURNING d.kind::text, d.aggregate_id, d.payment_id, d.due_at, d.lease_until,"
-           " d.tries, now()",
+    .sql =
+        "WITH due AS (SELECT aggregate_id, kind FROM payfact.payment_deadline"
+        " WHERE due_at <= now() AND (lease_until IS NULL OR lease_until <= now())"
+        " ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)"
+        " UPDATE payfact.payment_deadline AS d"
+        " SET tries = d.tries + 1, lease_until = now() + interval '1 microsecond'"
+        " * CASE WHEN d.kind = ANY ($4::text[]) THEN " GROWN(
+            "d.tries", "$2",
+            "$3") " ELSE $2::int8 END"
+                  " FROM due WHERE d.aggregate_id = due.aggregate_id AND d.kind = due.kind"
+                  " RETURNING d.kind::text, d.aggregate_id, d.payment_id, d.due_at, d.lease_until,"
+                  " d.tries, now()",
 };
 
 static const struct pay_pg_stmt move_leased = {
@@ -80,12 +88,40 @@ static const struct pay_pg_stmt move_leased = {
            " WHERE d.aggregate_id = u.id AND d.kind = u.kind AND d.due_at = u.due",
 };
 
+/* By the lease too: what a decision has made prompt again stays prompt. */
+static const struct pay_pg_stmt hold_leased = {
+    .name = "deadline_hold",
+    .sql = "UPDATE payfact.payment_deadline AS d"
+           " SET lease_until = now() + interval '1 microsecond' * " GROWN(
+               "d.tries - 1", "$5",
+               "$6") " FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[])"
+                     " AS u(id, kind, due, lease)"
+                     " WHERE d.aggregate_id = u.id AND d.kind = u.kind AND d.due_at = u.due"
+                     " AND d.lease_until = u.lease",
+};
+
+static const struct pay_column hold_columns[] = {
+    {PAY_COLUMN_CHARS, DUE(aggregate_id), NULL},
+    {PAY_COLUMN_NAME, DUE(kind), pay_column_deadline_kind},
+    {PAY_COLUMN_TIME, DUE(due_at_us), NULL},
+    {PAY_COLUMN_TIME, DUE(lease_until_us), NULL},
+};
+
 static const struct pay_pg_stmt release_leased = {
     .name = "deadline_release",
-    .sql = "UPDATE payfact.payment_deadline AS d SET lease_until = NULL,"
+    .sql = "UPDATE payfact.payment_deadline AS d"
+           " SET lease_until = CASE WHEN u.keeps THEN d.lease_until END,"
            " tries = greatest(d.tries - 1, 0)"
-           " FROM unnest($1::text[], $2::text[], $3::timestamptz[]) AS u(id, kind, due)"
+           " FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::bool[])"
+           " AS u(id, kind, due, keeps)"
            " WHERE d.aggregate_id = u.id AND d.kind = u.kind AND d.due_at = u.due",
+};
+
+static const struct pay_column release_columns[] = {
+    {PAY_COLUMN_CHARS, DUE(aggregate_id), NULL},
+    {PAY_COLUMN_NAME, DUE(kind), pay_column_deadline_kind},
+    {PAY_COLUMN_TIME, DUE(due_at_us), NULL},
+    {PAY_COLUMN_BOOL, DUE(keeps_lease), NULL},
 };
 
 static const struct pay_column due_columns[] = {
@@ -126,8 +162,20 @@ enum pay_status pay_store_deadline_clear(struct pay_store *store,
     return pay_store_queue(store, &clear_deadline, PAY_STORE_ANY_COUNT, err);
 }
 
+enum pay_status pay_store_deadline_postpone(struct pay_store *store,
+                                            const struct pay_store_deadline *const *rows,
+                                            size_t count, struct pay_err *err)
+{
+    if (count == 0) {
+        return PAY_OK;
+    }
+    pay_store_add_columns(store, COLUMNS(postpone_columns), (const void *const *)rows, count);
+    return pay_store_queue(store, &postpone_deadline, PAY_STORE_ANY_COUNT, err);
+}
+
 static void read_due(const struct pay_pg_result *result, size_t row, struct pay_store_due *due)
 {
+    *due = (struct pay_store_due){.keeps_lease = false};
     bool known = pay_deadline_kind_parse(pay_pg_text(result, row, 0), &due->kind);
     PAY_ASSERT(known); /* the table's CHECK has the same list */
     pay_store_read_chars(due->aggregate_id, sizeof(due->aggregate_id), result, row, 1);
@@ -146,6 +194,14 @@ enum pay_status pay_store_deadline_lease(struct pay_store *store,
     struct pay_pg_params *params = pay_store_params(store);
     pay_pg_add_int8(params, (int64_t)wish->max);
     pay_pg_add_int8(params, wish->lease_us);
+    pay_pg_add_int8(params, wish->lease_max_us);
+    pay_pg_array_begin(params, PAY_PG_TEXT);
+    for (int kind = 0; kind < PAY_DEADLINE_KIND_COUNT; kind++) {
+        if (wish->grows[kind]) {
+            pay_pg_add_text_c(params, pay_deadline_kind_name((enum pay_deadline_kind)kind));
+        }
+    }
+    pay_pg_array_end(params);
     enum pay_status status = pay_store_exec(store, &lease_due, err);
     if (status == PAY_OK) {
         const struct pay_pg_result *result = pay_store_result(store, 0);
@@ -158,27 +214,17 @@ enum pay_status pay_store_deadline_lease(struct pay_store *store,
     pay_store_results_free(store);
     return status;
 }
-enum pay_status pay_store_deadline_postpone(struct pay_store *store,
-                                            const struct pay_store_deadline *const *rows,
-                                            size_t count, struct pay_err *err)
-{
-    if (count == 0) {
-        return PAY_OK;
-    }
-    pay_store_add_columns(store, COLUMNS(postpone_columns), (const void *const *)rows, count);
-    return pay_store_queue(store, &postpone_deadline, PAY_STORE_ANY_COUNT, err);
-}
-
 
 /* Columns of leased rows, which stand in one array and not behind pointers. */
-static void add_due(struct pay_store *store, const struct pay_store_due *rows, size_t count)
+static void add_due(struct pay_store *store, struct pay_columns columns,
+                    const struct pay_store_due *rows, size_t count)
 {
     const void *pointers[PAY_STORE_LEASES_MAX];
     PAY_ASSERT(count <= PAY_STORE_LEASES_MAX);
     for (size_t i = 0; i < count; i++) {
         pointers[i] = &rows[i];
     }
-    pay_store_add_columns(store, COLUMNS(due_columns), pointers, count);
+    pay_store_add_columns(store, columns, pointers, count);
 }
 
 enum pay_status pay_store_deadline_reschedule(struct pay_store *store,
@@ -186,7 +232,7 @@ enum pay_status pay_store_deadline_reschedule(struct pay_store *store,
                                               const int64_t *next_due_us, size_t count,
                                               size_t *ret_moved, struct pay_err *err)
 {
-    add_due(store, rows, count);
+    add_due(store, COLUMNS(due_columns), rows, count);
     struct pay_pg_params *params = pay_store_more_params(store);
     pay_pg_array_begin(params, PAY_PG_TIMESTAMPTZ);
     for (size_t i = 0; i < count; i++) {
@@ -201,11 +247,25 @@ enum pay_status pay_store_deadline_reschedule(struct pay_store *store,
     return status;
 }
 
+enum pay_status pay_store_deadline_hold(struct pay_store *store,
+                                        const struct pay_store_lease_wish *wish,
+                                        const struct pay_store_due *rows, size_t count,
+                                        struct pay_err *err)
+{
+    add_due(store, COLUMNS(hold_columns), rows, count);
+    struct pay_pg_params *params = pay_store_more_params(store);
+    pay_pg_add_int8(params, wish->lease_us);
+    pay_pg_add_int8(params, wish->lease_max_us);
+    enum pay_status status = pay_store_exec(store, &hold_leased, err);
+    pay_store_results_free(store);
+    return status;
+}
+
 enum pay_status pay_store_deadline_release(struct pay_store *store,
                                            const struct pay_store_due *rows, size_t count,
                                            struct pay_err *err)
 {
-    add_due(store, rows, count);
+    add_due(store, COLUMNS(release_columns), rows, count);
     enum pay_status status = pay_store_exec(store, &release_leased, err);
     pay_store_results_free(store);
     return status;

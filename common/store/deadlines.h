@@ -53,12 +53,15 @@ struct pay_store_due {
     char payment_id[PAY_PAYMENT_ID_SIZE]; /**< "": none. */
     int64_t due_at_us;
     int64_t lease_until_us;
-    int tries; /**< This lease included. */
+    int tries;        /**< This lease included. */
+    bool keeps_lease; /**< For a release: not free before the lease ends. */
 };
 
 struct pay_store_lease_wish {
-    size_t max;       /**< Rows; at most PAY_STORE_LEASES_MAX. */
-    int64_t lease_us; /**< Nobody else gets them for so long. */
+    size_t max;                          /**< Rows; at most PAY_STORE_LEASES_MAX. */
+    int64_t lease_us;                    /**< Nobody else gets them for so long. */
+    int64_t lease_max_us;                /**< Where the doubling ends; at least lease_us. */
+    bool grows[PAY_DEADLINE_KIND_COUNT]; /**< Kinds whose lease doubles with each try. */
 };
 /**
  * @brief Lease rows that are due and free, oldest first, each to one caller only.
@@ -79,7 +82,16 @@ PAY_MUST_CHECK enum pay_status pay_store_deadline_reschedule(struct pay_store *s
                                                              const int64_t *next_due_us,
                                                              size_t count, size_t *ret_moved,
                                                              struct pay_err *err);
-/** @brief End leases without moving the rows: they are due again at once, and it was no try. */
+/**
+ * @brief Let leases end as those of growing kinds do, counted from now; rows that a decision has
+ * touched meanwhile are left alone.
+ */
+PAY_MUST_CHECK enum pay_status pay_store_deadline_hold(struct pay_store *store,
+                                                       const struct pay_store_lease_wish *wish,
+                                                       const struct pay_store_due *rows,
+                                                       size_t count, struct pay_err *err);
+/** @brief It was no try. End the leases without moving the rows: they are due again at once, or
+ * when the lease that they keep ends. */
 PAY_MUST_CHECK enum pay_status pay_store_deadline_release(struct pay_store *store,
                                                           const struct pay_store_due *rows,
                                                           size_t count, struct pay_err *err);

@@ -20,6 +20,7 @@ struct pay_task {
     enum pay_plan plan;
     struct pay_plan_schedule schedule;
     bool acknowledged;
+    bool refused;  /**< By Kafka, for good (no right, too large): it keeps its lease. */
     bool unusable; /**< Nothing can be made of it: it keeps its lease, and is looked at again then.
                     */
 };
@@ -29,7 +30,7 @@ struct pay_recovery {
     const struct pay_recovery_settings *cfg;
     struct pay_metric *metrics[PAY_RM_COUNT];
     struct pay_store *store;
-    struct pay_pg_backoff pg_backoff;
+    struct pay_pg_backoff pg_backoff, send_backoff;
     struct pay_kafka_producer *producer;
     struct pay_accounts_store *accounts;
     struct pay_codec *codec;
@@ -53,6 +54,8 @@ void pay_recovery_send(struct pay_recovery *rec);
 void pay_recovery_count_sent(struct pay_recovery *rec);
 /** @brief Move what was acknowledged, let go of what was not. */
 PAY_MUST_CHECK enum pay_status pay_recovery_settle(struct pay_recovery *rec, struct pay_err *err);
+/** @return false: of all that the batch sent, Kafka acknowledged nothing. */
+bool pay_recovery_is_heard(const struct pay_recovery *rec);
 /** @brief Tell the processor of payments whose case DEAD_EVENT is not as the outbox is. Nothing is
  * kept of it: what is not acknowledged, or not decided, is found again. */
 PAY_MUST_CHECK enum pay_status pay_recovery_tell_dead(struct pay_recovery *rec,

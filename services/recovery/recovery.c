@@ -209,18 +209,32 @@ static bool work(struct pay_recovery *rec, struct pay_err *err)
     return true;
 }
 
+/* @return how long to wait before the next turn: no time after a full batch that went through. */
+static unsigned pause_ms(struct pay_recovery *rec, bool is_done)
+{
+    const unsigned poll_ms = (unsigned)rec->cfg->poll_ms;
+    if (!is_done) {
+        return (unsigned)pay_pg_backoff_next_ms(&rec->pg_backoff);
+    }
+    if (!pay_recovery_is_heard(rec)) { /* Were it not to wait, rows would be leased for nothing. */
+        const unsigned backoff_ms = (unsigned)pay_pg_backoff_next_ms(&rec->send_backoff);
+        return backoff_ms > poll_ms ? backoff_ms : poll_ms;
+    }
+    if (rec->task_count > 0) {
+        rec->send_backoff.tries = 0;
+    }
+    return rec->task_count < (size_t)rec->cfg->batch_rows_max ? poll_ms : 0;
+}
+
 static enum pay_status turn(struct pay_recovery *rec, struct pay_err *err)
 {
-    unsigned pause_ms = (unsigned)rec->cfg->poll_ms;
     rec->task_count = 0;
-    if (!work(rec, err)) {
-        pause_ms = (unsigned)pay_pg_backoff_next_ms(&rec->pg_backoff);
-        rec->task_count = 0;
-    }
+    const bool is_done = work(rec, err);
+    const unsigned wait_ms = pause_ms(rec, is_done);
     refresh_accounts(rec);
     pay_broker_look(&rec->broker, ask_kafka, rec);
-    if (rec->task_count < (size_t)rec->cfg->batch_rows_max) {
-        (void)pay_service_wait(rec->svc, pause_ms);
+    if (wait_ms > 0) {
+        (void)pay_service_wait(rec->svc, wait_ms);
     }
     return mend_producer(rec, err);
 }

@@ -18,6 +18,7 @@ void pay_recovery_report(void *ctx, const struct pay_kafka_report *report)
     struct pay_task *task = report->tag;
     rec->waiting--;
     task->acknowledged = report->status == PAY_OK;
+    task->refused = report->status == PAY_REJECT;
     if (task->acknowledged) {
         pay_broker_shown(&rec->broker);
     } else {

@@ -21,7 +21,8 @@ static const struct pay_cfg_row rows[] = {
     ROW("POLL_MS", poll_ms, "200", 10, 60000, "ms",
         "Pause between two looks when nothing was due."),
     ROW("LEASE_MS", lease_ms, "30000", 1000, 600000, "ms",
-        "A leased deadline is this process's for so long; also the end of its query jobs."),
+        "A leased deadline is this process's for so long; also the end of its query jobs. Of what"
+        " waits for a decision the lease doubles with each try, up to 15 minutes."),
     ROW("PRODUCE_TIMEOUT_MS", produce_timeout_ms, "10000", 100, 300000, "ms",
         "A job or input that Kafka has not acknowledged by then is made again."),
     ROW("ORPHAN_FIRST_MS", orphan_first_ms, "1000", 10, 3600000, "ms",

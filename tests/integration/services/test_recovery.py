@@ -4,6 +4,8 @@
 import datetime
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from parts import database_proxy
 from payfact_stack import ACCOUNT_A, MERCHANT, Stack, new_payment_id
@@ -270,6 +272,71 @@ def test_a_row_without_a_subject_is_said_once_a_lease_and_holds_up_nobody(world)
     world.wait_sent("inputs", later)
     assert len(recovery.log_lines("deadline_not_sent")) == 2
     assert recovery.get("/readyz")[0] == 200
+
+
+def test_what_waits_for_a_decision_is_said_again_later_and_later(world):
+    """While the processor is away the input is in the topic: more of the same only delay what PSPs say."""
+    payment, final, asked = world.payment(), world.payment("PROCESSING", age_s=120), world.payment("UNKNOWN")
+    world.deadline("ORDER_EXPIRY", payment, payment)
+    world.deadline("ANSWER", final + "A01", final)  # past its final date: a deadline input, leased as a query
+    world.deadline("QUERY", new_payment_id() + "A01")  # without a subject: it keeps its lease
+    world.stack.sql("UPDATE payment_deadline SET tries = 3")
+    world.stack.service("recovery", "later", LEASE_MS=60000).start()
+    world.wait_sent("inputs", payment)
+    world.wait_sent("inputs", final)
+    minutes = "SELECT kind, extract(epoch FROM lease_until - now())::float / 60 AS left FROM payment_deadline"
+    held = "SELECT 1 FROM payment_deadline WHERE kind = 'ANSWER' AND lease_until > now() + interval '2 minutes'"
+    wait_for("the answer is held", lambda: world.stack.sql(held))
+    left = {row["kind"]: row["left"] for row in world.stack.sql(minutes)}
+    assert 4 < left["ORDER_EXPIRY"] <= 8 and 4 < left["ANSWER"] <= 8 and left["QUERY"] <= 1, left
+    assert len(world.sent("inputs", payment)) == 1
+    world.stack.sql("UPDATE payment_deadline SET due_at = now(), lease_until = NULL, tries = 0 WHERE kind = 'ORDER_EXPIRY'")
+    world.wait_sent("inputs", payment, 2)  # a decision makes it prompt
+    world.deadline("QUERY", asked + "A01", asked)
+    world.wait_sent("psp-jobs", asked)
+
+
+def test_what_kafka_refuses_rests_and_holds_up_nobody(servers):
+    with Stack(servers, redis=False, partitions=1) as stack:
+        world = World(stack)
+        limit_inputs(stack, 1)
+        refused = [new_payment_id() for _ in range(12)]
+        for payment in refused:  # the oldest, and six full batches of them
+            world.deadline("ORDER_EXPIRY", payment, payment, due="now() - interval '1 hour'")
+        asked = world.payment("UNKNOWN")
+        world.deadline("QUERY", asked + "A01", asked)
+        recovery = stack.service("recovery", BATCH_ROWS_MAX=2, POLL_MS=10, LEASE_MS=600000).start()
+        world.wait_sent("psp-jobs", asked)
+        assert recovery.metric("payfact_recovery_errors_total", part="kafka") == len(refused), "each was tried once"
+        rows = stack.sql("SELECT lease_until, tries FROM payment_deadline WHERE kind = 'ORDER_EXPIRY'")
+        assert {row["tries"] for row in rows} == {0}
+        leased = sorted(row["lease_until"] for row in rows)
+        # Nothing of a batch arrived: at least 50, 100, 200, 400 and 800 ms before the next.
+        assert (leased[-1] - leased[0]).total_seconds() >= 1.55
+        limit_inputs(stack, None)
+        stack.sql("UPDATE payment_deadline SET lease_until = now()")
+        for payment in refused:
+            world.wait_sent("inputs", payment)
+        assert recovery.stop() == 0
+
+
+def limit_inputs(stack, size):
+    """What Kafka takes on the topic inputs, in bytes; None: as before. It holds when this returns."""
+    kind = AlterConfigOpType.SET if size else AlterConfigOpType.DELETE
+    entry = ConfigEntry("max.message.bytes", str(size) if size else None, incremental_operation=kind)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, stack.topic_name("inputs"), incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": stack.brokers})
+    list(admin.incremental_alter_configs([resource]).values())[0].result(15)
+    producer = Producer({"bootstrap.servers": stack.brokers, "linger.ms": 0})
+    errors = []
+
+    def is_so():
+        errors.clear()
+        producer.produce(stack.topic_name("inputs"), key="probe", value=b"", on_delivery=lambda error, _: errors.append(error))
+        producer.flush(15)
+        return len(errors) == 1 and (errors[0] is not None) == (size is not None)
+
+    wait_for("the limit holds", is_so)
 
 
 def test_without_kafka_the_rows_are_free_again_and_no_try_is_counted(servers):

@@ -817,11 +817,13 @@ static void due_rows_are_leased_to_one_and_moved_unless_decided(void **state)
     int64_t now_us = 0;
     const int64_t next[] = {INT64_C(1900000000000000), INT64_C(1900000000000000)};
     set_deadlines(world, INT64_C(1700000000000000));
-    must(world, pay_store_deadline_lease(world->a, &(struct pay_store_lease_wish){2, 60000000},
-                                         mine, &count, &now_us, &world->err));
+    must(world, pay_store_deadline_lease(
+                    world->a, &(struct pay_store_lease_wish){.max = 2, .lease_us = 60000000}, mine,
+                    &count, &now_us, &world->err));
     assert_int_equal(count, 2);
-    must(world, pay_store_deadline_lease(world->b, &(struct pay_store_lease_wish){3, 60000000},
-                                         theirs, &others, &now_us, &world->err));
+    must(world, pay_store_deadline_lease(
+                    world->b, &(struct pay_store_lease_wish){.max = 3, .lease_us = 60000000},
+                    theirs, &others, &now_us, &world->err));
     assert_int_equal(others, 1);
     for (size_t i = 0; i < count; i++) {
         assert_string_not_equal(mine[i].aggregate_id, theirs[0].aggregate_id);
@@ -857,8 +859,9 @@ static void a_row_that_was_set_after_the_asking_stays(void **state)
     int64_t now_us = 0;
     const int64_t next[] = {INT64_C(1900000000000000), INT64_C(1900000000000000),
                             INT64_C(1900000000000000)};
-    must(world, pay_store_deadline_lease(world->a, &(struct pay_store_lease_wish){3, 60000000}, due,
-                                         &leased, &now_us, &world->err));
+    must(world, pay_store_deadline_lease(
+                    world->a, &(struct pay_store_lease_wish){.max = 3, .lease_us = 60000000}, due,
+                    &leased, &now_us, &world->err));
     must(world, pay_store_deadline_reschedule(world->a, due, next, 3, &moved, &world->err));
     assert_int_equal(moved, 3); /* Recovery asks: the question is as old as it was. */
     assert_int_equal(pay_testdb_number(&world->db, set_at), set_at_us);
