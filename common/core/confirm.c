@@ -5,6 +5,7 @@
 
 #include "common/core/attempt.h"
 #include "common/core/gate.h"
+#include "common/core/pause.h"
 #include "common/core/withdraw.h"
 
 #include "common/base/banned.h"
@@ -109,6 +110,21 @@ static struct pay_gate *overdue_confirm(const struct pay_turn *turn, const char 
     return NULL;
 }
 
+/* After a pause that grows; at the attempt's end it is withdrawn, whatever the pause. */
+static int64_t next_at(const struct pay_turn *turn, int attempt_index, const struct pay_gate *gate)
+{
+    const struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
+    const struct pay_gate_sum gates = pay_gate_sum(turn, attempt->attempt_id, PAY_JOB_CONFIRM);
+    const int64_t until_us =
+        pay_pause_unsent_until(pay_turn_traits(turn, attempt_index), gate, &gates);
+    const int64_t order_end_us = turn->snap->order.expires_at_us;
+    const int64_t end_us = attempt->action_no > 0
+                               ? pay_time_earlier(attempt->action_expires_at_us, order_end_us)
+                               : order_end_us;
+
+    return pay_time_earlier(until_us, end_us);
+}
+
 void pay_confirm_send_again(struct pay_turn *turn, int attempt_index)
 {
     struct pay_attempt *attempt = pay_turn_attempt(turn, attempt_index);
@@ -117,10 +133,16 @@ void pay_confirm_send_again(struct pay_turn *turn, int attempt_index)
     if (gate == NULL) {
         return;
     }
+    const bool is_blocked = pay_confirm_blocked(turn, attempt_index) != NULL;
+    const int64_t due_us = next_at(turn, attempt_index, gate);
+    if (!is_blocked && turn->in->now_us < due_us) {
+        pay_deadline_set(turn, PAY_DEADLINE_SEND, attempt->attempt_id, due_us);
+        return;
+    }
     pay_gate_close(turn, gate);
-    if (pay_confirm_blocked(turn, attempt_index) == NULL) {
-        pay_confirm_make(turn, attempt_index);
-    } else {
+    if (is_blocked) {
         pay_withdraw(turn, attempt_index, cause_of(turn, attempt_index));
+    } else {
+        pay_confirm_make(turn, attempt_index);
     }
 }

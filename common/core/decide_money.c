@@ -7,12 +7,11 @@
 #include "common/core/id.h"
 #include "common/core/money_rule.h"
 #include "common/core/not_found.h"
+#include "common/core/pause.h"
 #include "common/core/refund_sum.h"
 #include "common/core/rule.h"
 
 #include "common/base/banned.h"
-
-#define SECOND_US INT64_C(1000000)
 
 /* ------------------------------------------------------------------------------ without an action
  */
@@ -461,12 +460,15 @@ void pay_decide_money(struct pay_turn *turn, int attempt_index, enum pay_money_k
 
 /* ------------------------------------------------------------------------ without a column */
 
-/* It speaks of a job that has been repeated since: the next one is on its way already. */
-static bool is_of_earlier_job(const struct pay_turn *turn, struct pay_money_ref ref)
+/* It speaks of a job that has been repeated since: the next one is on its way already. Or of the
+ * last, which the action's end has closed. */
+static bool is_of_spent_job(const struct pay_turn *turn, struct pay_money_ref ref)
 {
     const struct pay_call *call = &turn->in->event->call;
     const struct pay_gate *gate = pay_money_gate(turn, ref);
-    return call->is_set && gate != NULL && !pay_str_eq_c(call->job_id, gate->job_id);
+    const bool is_earlier =
+        call->is_set && gate != NULL && !pay_str_eq_c(call->job_id, gate->job_id);
+    return is_earlier || (gate != NULL && gate->closed_at_us != 0);
 }
 
 void pay_decide_refund_retry(struct pay_turn *turn, int attempt_index)
@@ -486,14 +488,13 @@ void pay_decide_refund_retry(struct pay_turn *turn, int attempt_index)
     }
     const struct pay_money_action *action = pay_money_at(turn, ref);
     if (!pay_money_is_open(action->status) || action->retry_at_us != 0 ||
-        is_of_earlier_job(turn, ref)) {
+        is_of_spent_job(turn, ref)) {
         pay_turn_verdict(turn, PAY_VERDICT_IGNORE, "STALE");
         pay_money_record(turn, ref);
         return;
     }
-    const int64_t asked_us = event->call.retry_after_s * SECOND_US;
-    const int64_t said_us = asked_us > 0 ? asked_us : traits->action_retry_us;
-    const int64_t pause_us = pay_time_later(said_us > 0 ? said_us : traits->query_first_us, 1);
+    const struct pay_gate_sum gates = pay_money_gates(turn, ref);
+    const int64_t pause_us = pay_pause_refused_us(traits, event->call.retry_after_s, &gates);
     pay_turn_verdict(turn, PAY_VERDICT_APPLY, "RETRY_SAME_NUMBER");
     if (action->status == PAY_MONEY_PROCESSING) {
         pay_money_record(turn, ref);

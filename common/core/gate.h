@@ -12,7 +12,22 @@
 
 #include "common/core/turn.h"
 
-/** @return the gate row of the job, NULL when the snapshot has none. */
+/** What the gates of an action came to, those included that the store left out. */
+struct pay_gate_sum {
+    int made;
+    int open;        /**< Not passed, not closed: may yet be sent. */
+    int sent;        /**< Passed: may have left. */
+    int sends;       /**< Of those, replays too. */
+    int64_t last_us; /**< The later of not_after and the last send, over all; 0: there is none. */
+};
+
+/** @return over the action's gates of that kind. made - open - sent were closed unsent. */
+struct pay_gate_sum pay_gate_sum(const struct pay_turn *turn, const char *action_id,
+                                 enum pay_job_kind kind);
+
+/** @return the gate row of the job, NULL when the snapshot has none. A closed one that is not its
+ * action's latest may be left out; a CONFIRM's only if it was never sent, so that nobody answers
+ * about it. */
 struct pay_gate *pay_gate_of_job(const struct pay_turn *turn, struct pay_str job_id);
 /** @return the attempt's SUBMIT gate, NULL when the snapshot has none. */
 struct pay_gate *pay_gate_submit(const struct pay_turn *turn, int attempt_index);

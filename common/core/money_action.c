@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/core/amounts.h"
-#include "common/core/gate.h"
 #include "common/core/id.h"
 
 #include "common/base/banned.h"
@@ -190,16 +189,14 @@ struct pay_gate *pay_money_gate(const struct pay_turn *turn, struct pay_money_re
     return latest;
 }
 
+struct pay_gate_sum pay_money_gates(const struct pay_turn *turn, struct pay_money_ref ref)
+{
+    return pay_gate_sum(turn, pay_money_at(turn, ref)->action_id, words[ref.kind].job);
+}
+
 bool pay_money_was_sent(const struct pay_turn *turn, struct pay_money_ref ref)
 {
-    const struct pay_money_action *action = pay_money_at(turn, ref);
-    for (size_t i = 0; i < turn->snap->gate_count; i++) {
-        const struct pay_gate *gate = &turn->snap->gates[i];
-        if (is_gate_of(gate, action) && gate->sending_at_us != 0) {
-            return true;
-        }
-    }
-    return false;
+    return pay_money_gates(turn, ref).sent > 0;
 }
 
 void pay_money_close_gates(struct pay_turn *turn, struct pay_money_ref ref)
@@ -214,32 +211,18 @@ void pay_money_close_gates(struct pay_turn *turn, struct pay_money_ref ref)
 
 /* ---------------------------------------------------------------------------------------- jobs */
 
-static int count_gates(const struct pay_turn *turn, struct pay_money_ref ref, bool only_sent)
-{
-    const struct pay_money_action *action = pay_money_at(turn, ref);
-    int count = 0;
-
-    for (size_t i = 0; i < turn->snap->gate_count; i++) {
-        const struct pay_gate *gate = &turn->snap->gates[i];
-        const bool is_unsent = gate->closed_at_us != 0 && gate->sending_at_us == 0;
-        count += is_gate_of(gate, action) && !(only_sent && is_unsent) ? 1 : 0;
-    }
-    return count;
-}
-
 void pay_money_send(struct pay_turn *turn, struct pay_money_ref ref)
 {
     struct pay_money_action *action = pay_money_at(turn, ref);
-    const int number = count_gates(turn, ref, false) + 1;
-    const int try_no = count_gates(turn, ref, true) + 1;
+    const struct pay_gate_sum gates = pay_money_gates(turn, ref);
     struct pay_job_effect *job =
         pay_job_gated(turn, &(struct pay_gated_job){.attempt_index = action->attempt_index,
                                                     .action_id = action->action_id,
                                                     .kind = words[ref.kind].job,
-                                                    .number = number,
+                                                    .number = gates.made + 1,
                                                     .end_us = action->give_up_at_us});
     job->action_index = ref.index;
-    job->try_no = try_no;
+    job->try_no = gates.open + gates.sent + 1; /* What was closed unsent was no try. */
     job->reason_code = action->reason_code[0] == 0 ? NULL : action->reason_code;
     if (action->retry_at_us != 0) {
         action->retry_at_us = 0;

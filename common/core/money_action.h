@@ -10,6 +10,7 @@
 #ifndef PAY_CORE_MONEY_ACTION_H
 #define PAY_CORE_MONEY_ACTION_H
 
+#include "common/core/gate.h"
 #include "common/core/turn.h"
 
 /** Which one: index into snapshot.captures or snapshot.refunds. */
@@ -62,6 +63,8 @@ struct pay_money_ref pay_money_open_capture(const struct pay_turn *turn, int att
  */
 void pay_money_repeat_at(struct pay_turn *turn, struct pay_money_ref ref, int64_t at_us);
 
+/** @return what its gates came to. */
+struct pay_gate_sum pay_money_gates(const struct pay_turn *turn, struct pay_money_ref ref);
 /** @return true while a job of the action may have been sent. */
 bool pay_money_was_sent(const struct pay_turn *turn, struct pay_money_ref ref);
 /** @return the latest gate of the action; NULL: none. */

@@ -3,6 +3,7 @@
 
 #include "common/core/approval.h"
 #include "common/core/gate.h"
+#include "common/core/pause.h"
 
 #include "common/base/banned.h"
 
@@ -30,12 +31,27 @@ static void say(struct pay_turn *turn, struct pay_money_ref ref, enum pay_verdic
 /* ------------------------------------------------------------------------------------------ SEND
  */
 
-/* The gate proves that it was not sent: again under its next job id until the action's end, then
- * withdrawn. */
+static void not_due(struct pay_turn *turn, struct pay_money_ref ref, int64_t due_at_us)
+{
+    say(turn, ref, PAY_VERDICT_IGNORE, "NOT_DUE");
+    pay_deadline_set(turn, PAY_DEADLINE_SEND, id_of(turn, ref), due_at_us);
+}
+
+/* The gate proves that it was not sent: again under its next job id, with a pause that grows, until
+ * the action's end, then withdrawn. */
 static void send_again(struct pay_turn *turn, struct pay_money_ref ref)
 {
+    const struct pay_gate_sum gates = pay_money_gates(turn, ref);
+    const int64_t due_us =
+        pay_pause_unsent_until(traits_of(turn, ref), pay_money_gate(turn, ref), &gates);
+    const bool ends = turn->in->now_us >= pay_money_at(turn, ref)->give_up_at_us;
+
+    if (!ends && turn->in->now_us < due_us) {
+        not_due(turn, ref, pay_time_earlier(due_us, pay_money_at(turn, ref)->give_up_at_us));
+        return;
+    }
     pay_money_close_gates(turn, ref);
-    if (turn->in->now_us < pay_money_at(turn, ref)->give_up_at_us) {
+    if (!ends) {
         say(turn, ref, PAY_VERDICT_APPLY, "SENT_AGAIN");
         pay_money_send(turn, ref);
     } else {
@@ -46,14 +62,21 @@ static void send_again(struct pay_turn *turn, struct pay_money_ref ref)
     }
 }
 
-/* RETRY_SAME_NUMBER: what the PSP refused for now is repeated under its own number. */
+/* RETRY_SAME_NUMBER: what the PSP refused for now is repeated under its own number. Looked at only
+ * after the action's end it is asked about, like what is silent. */
 static void repeat(struct pay_turn *turn, struct pay_money_ref ref)
 {
     struct pay_money_action *action = pay_money_at(turn, ref);
 
     if (turn->in->now_us < action->retry_at_us) {
-        say(turn, ref, PAY_VERDICT_IGNORE, "NOT_DUE");
-        pay_deadline_set(turn, PAY_DEADLINE_SEND, action->action_id, action->retry_at_us);
+        not_due(turn, ref, action->retry_at_us);
+        return;
+    }
+    if (turn->in->now_us >= action->give_up_at_us) {
+        say(turn, ref, PAY_VERDICT_APPLY, "NOT_REPEATED");
+        pay_money_close_gates(turn, ref);
+        action->retry_at_us = 0;
+        pay_row_touch(&action->change);
         return;
     }
     say(turn, ref, PAY_VERDICT_APPLY, "REPEATED");

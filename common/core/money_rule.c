@@ -5,7 +5,6 @@
 
 #include "common/core/admit.h"
 #include "common/core/amounts.h"
-#include "common/core/gate.h"
 #include "common/core/id.h"
 #include "common/core/not_found.h"
 
@@ -263,19 +262,6 @@ static void note_sent_again(const struct pay_turn *turn, struct pay_money_ref re
     }
 }
 
-static int64_t last_send(const struct pay_turn *turn, const struct pay_money_action *action)
-{
-    int64_t last_us = 0;
-    for (size_t i = 0; i < turn->snap->gate_count; i++) {
-        const struct pay_gate *gate = &turn->snap->gates[i];
-        if (strcmp(gate->action_id, action->action_id) == 0) {
-            last_us =
-                pay_time_later(last_us, pay_time_later(gate->not_after_us, gate->last_send_at_us));
-        }
-    }
-    return last_us;
-}
-
 static bool is_found_by_number(const struct pay_turn *turn, struct pay_money_ref ref)
 {
     const struct pay_psp_traits *traits =
@@ -293,7 +279,7 @@ static void count_not_found(const struct pay_turn *turn, struct pay_money_ref re
     const struct pay_money_action *action = pay_money_at(turn, ref);
     const struct pay_psp_traits *traits = pay_turn_traits(turn, action->attempt_index);
     const struct pay_not_found_row row = {action->not_found_count, action->not_found_from_us};
-    const int64_t from_us = pay_not_found_from(traits, last_send(turn, action));
+    const int64_t from_us = pay_not_found_from(traits, pay_money_gates(turn, ref).last_us);
     const bool is_late_enough =
         !PAY_GUARD(MONEY_NOT_FOUND, turn->in->event->call.asked_at_us <= from_us);
     const struct pay_not_found_ruling found =
@@ -316,6 +302,8 @@ static void note_not_found(const struct pay_turn *turn, struct pay_money_ref ref
 {
     if (!is_found_by_number(turn, ref)) {
         ignore(ruling, "NOT_ASKED_BY_NUMBER");
+    } else if (pay_money_at(turn, ref)->retry_at_us != 0) {
+        ignore(ruling, "TO_BE_REPEATED"); /* Refused for now it is not there, and is yet to come. */
     } else if (PAY_GUARD(MONEY_NOT_FOUND, pay_money_at(turn, ref)->provider_reference[0] != 0)) {
         ignore(ruling, "NOT_FOUND_BUT_BOUND");
     } else {
@@ -385,14 +373,7 @@ static bool is_no_of_one_send(const struct pay_turn *turn, struct pay_money_ref 
         !event->call.is_set || is_present(event->provider_action_id)) {
         return false;
     }
-    const struct pay_money_action *action = pay_money_at(turn, ref);
-    int sends = 0;
-    for (size_t i = 0; i < turn->snap->gate_count; i++) {
-        const struct pay_gate *gate = &turn->snap->gates[i];
-        const bool may_have_left = gate->sending_at_us != 0;
-        sends += strcmp(gate->action_id, action->action_id) == 0 && may_have_left ? gate->sends : 0;
-    }
-    return sends > event->call.send_no;
+    return pay_money_gates(turn, ref).sends > event->call.send_no;
 }
 
 static const char *first_reason(enum pay_cell_kind kind)

@@ -230,6 +230,18 @@ struct pay_refund_day {
     int64_t limit_minor;        /**< The merchant's threshold, as the decision saw it. */
 };
 
+/**
+ * Earlier gates of the same action and kind that the store left out. They are closed: nothing is
+ * sent through them any more, and only what they add up to is asked for (gate.h). An outage makes
+ * one after another, and a payment must stay small enough to be read.
+ */
+struct pay_gate_past {
+    int made;
+    int sent;        /**< Of them: passed. */
+    int sends;       /**< Of those. */
+    int64_t last_us; /**< The latest not_after and send of all of them. */
+};
+
 /** The gate row of one money job. */
 struct pay_gate {
     enum pay_row_change change; /**< UPDATED: closed by this decision, nothing else. */
@@ -243,6 +255,7 @@ struct pay_gate {
     int64_t closed_at_us;
     bool finished;
     int64_t replay_until_us;
+    struct pay_gate_past past; /**< All zero: none was left out. */
 };
 
 struct pay_bound_reference {

@@ -48,12 +48,28 @@ static const struct pay_pg_stmt load_attempts = {
     .read_only = true,
 };
 
+/* An outage makes gate after gate of one action: those that are closed and not its latest are left
+ * out, and the latest tells what they add up to. Of an attempt's CONFIRMs only the unsent ones: to
+ * a sent one there is an answer, which is held against its own row. */
 static const struct pay_pg_stmt load_gates = {
     .name = "load_gates",
     .sql = "SELECT payment_id::text, job_id, action_id::text, kind, not_after, sending_at, sends,"
-           " last_send_at, closed_at, finished_at IS NOT NULL, replay_until"
-           " FROM payfact.psp_request WHERE payment_id = ANY ($1::text[])"
-           " ORDER BY payment_id, job_id",
+           " last_send_at, closed_at, is_finished, replay_until, is_latest, past_made, past_sent,"
+           " past_sends, past_last"
+           " FROM (SELECT *, lead(job_id) OVER earlier IS NULL AS is_latest,"
+           " count(*) FILTER (WHERE is_spent) OVER earlier AS past_made,"
+           " count(sending_at) FILTER (WHERE is_spent) OVER earlier AS past_sent,"
+           " sum(sends) FILTER (WHERE is_spent AND sending_at IS NOT NULL) OVER earlier"
+           " AS past_sends,"
+           " max(greatest(not_after, last_send_at)) FILTER (WHERE is_spent) OVER earlier"
+           " AS past_last"
+           " FROM (SELECT payment_id, job_id, action_id, kind, not_after, sending_at, sends,"
+           " last_send_at, closed_at, finished_at IS NOT NULL AS is_finished, replay_until,"
+           " closed_at IS NOT NULL AND (sending_at IS NULL OR kind IN ('CAPTURE', 'REFUND'))"
+           " AS is_spent FROM payfact.psp_request WHERE payment_id = ANY ($1::text[])) AS r"
+           " WINDOW earlier AS (PARTITION BY payment_id, action_id, kind"
+           " ORDER BY length(job_id), job_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING))"
+           " AS g WHERE is_latest OR NOT is_spent ORDER BY payment_id, job_id",
     .read_only = true,
 };
 
@@ -275,6 +291,14 @@ static void read_gate(struct pay_snapshot *snapshot, const struct pay_pg_result 
     gate->closed_at_us = pay_pg_timestamptz_or(r, row, 8, 0);
     gate->finished = pay_pg_bool(r, row, 9);
     gate->replay_until_us = pay_pg_timestamptz_or(r, row, 10, 0);
+    if (pay_pg_bool(r, row, 11)) { /* It stands for all that are left out. */
+        gate->past = (struct pay_gate_past){
+            .made = (int)pay_pg_int(r, row, 12),
+            .sent = (int)pay_pg_int(r, row, 13),
+            .sends = (int)pay_pg_int_or(r, row, 14, 0),
+            .last_us = pay_pg_timestamptz_or(r, row, 15, 0),
+        };
+    }
 }
 
 int pay_store_attempt_index(const struct pay_snapshot *snapshot, struct pay_str attempt_id)

@@ -14,7 +14,9 @@
 #include "common/core/snapshot.h"
 #include "common/store/store.h"
 
-#define PAY_STORE_ROWS_PER_PAYMENT_MAX 1024 /**< Of one kind; more is refused (PAY_REJECT). */
+#define PAY_STORE_ROWS_PER_PAYMENT_MAX                         \
+    1024 /**< Of one kind; more is refused (PAY_REJECT). Spent \
+              gates do not count: they are left out. */
 
 /** A deadline input: what does the row say now? For DEAD_EVENT: the payment's dead row of the
  * outbox that died last. */

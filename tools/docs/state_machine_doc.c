@@ -87,7 +87,8 @@ static const struct {
          "Effect: one CONFIRM job per action handed to the customer (`.CONFIRM.n`), each with its "
          "own gate row, however many times its approval is reported; none under an intent, a "
          "money case, a final order or another SUCCEEDED: CANCEL instead. A CONFIRM that was not "
-         "sent is sent again until the attempt's end, then withdrawn. Where only our CONFIRM "
+         "sent is sent again, after pauses as ᵃ's of captures, until the attempt's end, then "
+         "withdrawn. Where only our CONFIRM "
          "moves money, closing its gate unsent, or never making it, is CAN."},
     [8] = {"decide_event.c",
            "The attempt stays blocking. With a customer page open it stays payable until its "

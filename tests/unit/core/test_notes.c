@@ -948,6 +948,44 @@ static void note_7_a_confirm_that_was_not_sent_is_sent_again_by_deadline(void **
     assert_int_equal(world_count_jobs(w, PAY_JOB_CONFIRM), 0);
 }
 
+/* However long the PSP is away, and the pause with it: at the attempt's end it is withdrawn. */
+static void note_7_an_unsent_confirm_is_sent_again_ever_more_seldom_until_the_end(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    int made = 1, turns = 0;
+
+    start_approvable(w);
+    set_traits(w, 0, true, true);
+    w->snap.order.expires_at_us = w->now_us + INT64_C(7) * 86400 * SECOND;
+    world_attempt(w, 1)->action_no = 0;
+    world_say(w, PAY_EV_ATTEMPT_APPROVED, 1, PAY_EVIDENCE_WEBHOOK);
+    for (; turns < 1000 && !pay_attempt_is_final(world_attempt(w, 1)->status); turns++) {
+        world_wait_for(w, PAY_DEADLINE_SEND, 1);
+        made += world_count_jobs(w, PAY_JOB_CONFIRM);
+    }
+    assert_status(w, 1, CANCELED);
+    assert_true(w->now_us <= w->snap.order.expires_at_us + WORLD_CALL_BUDGET + SECOND);
+    assert_in_range(made, 20, 64);
+    assert_true(turns <= 2 * made); /* Looked at when its window is over, and when it is due. */
+    assert_int_equal(world_attempt(w, 1)->confirm_no, made);
+}
+
+/* What the store left out of its gates was not sent, and is no CONFIRM that counts. */
+static void note_7_confirms_that_were_left_out_are_as_closed_unsent(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    start_approvable(w);
+    set_traits(w, 0, true, true);
+    world_say(w, PAY_EV_ATTEMPT_APPROVED, 1, PAY_EVIDENCE_WEBHOOK);
+    world_gate(w, ".CONFIRM.1", 1)->past = (struct pay_gate_past){.made = 1100, .last_us = 5};
+    world_command(w, PAY_CMD_CANCEL_PAYMENT);
+    world_decide_command(w);
+    assert_status(w, 1, CANCELED);
+}
+
 static void note_7_at_the_attempts_end_the_unsent_confirm_is_withdrawn(void **state)
 {
     (void)state;
@@ -1409,6 +1447,8 @@ int main(void)
         cmocka_unit_test(note_7_cancel_instead_of_confirm_after_the_page_closed),
         cmocka_unit_test(note_7_cancel_instead_of_confirm_once_the_order_has_expired),
         cmocka_unit_test(note_7_a_confirm_that_was_not_sent_is_sent_again_by_deadline),
+        cmocka_unit_test(note_7_an_unsent_confirm_is_sent_again_ever_more_seldom_until_the_end),
+        cmocka_unit_test(note_7_confirms_that_were_left_out_are_as_closed_unsent),
         cmocka_unit_test(note_7_at_the_attempts_end_the_unsent_confirm_is_withdrawn),
         cmocka_unit_test(note_7_where_only_our_confirm_moves_money_never_making_it_is_canceled),
         cmocka_unit_test(note_7_a_second_attempts_confirm_is_its_own),

@@ -4,6 +4,8 @@
  * gate, settling and releasing, what the PSP's console does, sums, reversals. A test's name is the
  * sentence.
  */
+#include <stdio.h>
+
 #include "tests/unit/core/world.h"
 
 static struct world world;
@@ -277,6 +279,87 @@ static void not_sent_is_sent_again_under_the_next_job_id(void **state)
     assert_amounts(w, 1, 10000, 0, 10000, 4000, 0, 0);
 }
 
+static void refund_for_days(struct world *w, int days)
+{
+    world_paid(w);
+    w->routes[0].traits.action_life_us = INT64_C(86400) * days * SECOND;
+    refund(w, 4000);
+}
+
+/* A gate of R01: the count of its jobs is in its name. */
+static struct pay_gate *gate_no(struct world *w, int number)
+{
+    char job[32];
+    (void)snprintf(job, sizeof job, number > 1 ? "R01.REFUND.%d" : "R01.REFUND", number);
+    return world_action_gate(w, job);
+}
+
+/* The PSP is away for two days: each try is made later after the one before it, up to four hours.
+ */
+static void not_sent_again_and_again_is_sent_ever_more_seldom(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    int tries = 1;
+    int64_t last_pause_us = 0;
+
+    refund_for_days(w, 2);
+    const int64_t end_us = world_action(w, "R01")->give_up_at_us;
+    while (world_row_of(w, PAY_DEADLINE_SEND, world_id("R01")) < end_us) {
+        const int64_t window_end_us = gate_no(w, tries)->not_after_us;
+        world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+        if (world_count_jobs(w, PAY_JOB_REFUND) == 0) {
+            assert_verdict(w, IGNORE, "NOT_DUE");
+            assert_int_equal(gate_no(w, tries)->closed_at_us, 0); /* With the next, not before. */
+            continue;
+        }
+        assert_verdict(w, APPLY, "SENT_AGAIN");
+        assert_true(gate_no(w, tries)->closed_at_us != 0);
+        tries++;
+        assert_non_null(gate_no(w, tries));
+        assert_true(w->now_us - window_end_us >= last_pause_us);
+        last_pause_us = w->now_us - window_end_us;
+    }
+    assert_int_equal(last_pause_us, 14400 * SECOND);
+    assert_in_range(tries, 12, 24);
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01")); /* At its end, whatever the pause. */
+    assert_in_range(w->now_us, end_us, end_us + WORLD_CALL_BUDGET + 1);
+    assert_action(w, "R01", CANCELED);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
+}
+
+/* What the store left out counts as if it were there. */
+static void what_was_left_out_of_the_gates_counts(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_for_days(w, 2);
+    gate_no(w, 1)->past = (struct pay_gate_past){.made = 1100};
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_verdict(w, IGNORE, "NOT_DUE");
+    assert_int_equal(world_row_of(w, PAY_DEADLINE_SEND, world_id("R01")),
+                     gate_no(w, 1)->not_after_us + 14400 * SECOND);
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_string_equal(world_job(w, PAY_JOB_REFUND)->job_id, world_id("R01.REFUND.1102"));
+    assert_int_equal(world_job(w, PAY_JOB_REFUND)->try_no, 1); /* None of them was sent. */
+
+    refund_sent(w, 4000);
+    gate_no(w, 1)->past = (struct pay_gate_past){.made = 8, .sent = 3, .sends = 4};
+    world_action_event(w, PAY_EV_REFUND_NOT_SENT, "R01")->has_amount = false;
+    gate_no(w, 1)->sending_at_us = 0; /* This one was given back; three others may have left. */
+    world_decide(w, PAY_EVIDENCE_LOCAL);
+    assert_verdict(w, IGNORE, "GATE_PASSED");
+    world_action_event(w, PAY_EV_REFUND_FAILED, "R01");
+    world_action_answers(w, JOB, PAY_QUERY_BY_NONE, 0);
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_verdict(w, IGNORE, "OTHER_SEND_EXISTS");
+    world_action_say(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_string_equal(world_job(w, PAY_JOB_REFUND)->job_id, world_id("R01.REFUND.10"));
+    assert_int_equal(world_job(w, PAY_JOB_REFUND)->try_no, 4);
+}
+
 static void at_its_end_what_was_never_sent_is_withdrawn(void **state)
 {
     (void)state;
@@ -336,14 +419,14 @@ static void refused_for_now_stays_processing_and_is_repeated(void **state)
     assert_true(world_row_of(w, PAY_DEADLINE_ANSWER, world_id("R01")) > 0);
 }
 
-/* The PSP's Retry-After, else the method's pause, else that of a first query, else at once. */
+/* The PSP's Retry-After, else the method's pause, else that of a first query, else a second's. */
 static void refused_for_now_is_repeated_after_a_pause(void **state)
 {
     (void)state;
     static const int64_t pauses_us[][3] = {
         {20 * SECOND, WORLD_QUERY_FIRST, 20 * SECOND},
         {0, WORLD_QUERY_FIRST, WORLD_QUERY_FIRST},
-        {0, 0, 1},
+        {0, 0, SECOND},
     };
     for (size_t i = 0; i < sizeof pauses_us / sizeof pauses_us[0]; i++) {
         struct world *w = &world;
@@ -353,6 +436,31 @@ static void refused_for_now_is_repeated_after_a_pause(void **state)
         world_action_say(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
         assert_int_equal(world_row_of(w, PAY_DEADLINE_SEND, world_id("R01")),
                          w->now_us + pauses_us[i][2]);
+    }
+}
+
+/* A 429 with "Retry-After: 1", as often as it is asked: not once a second for three days. */
+static void what_is_refused_again_and_again_is_repeated_ever_more_seldom(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+    char job[32] = JOB;
+
+    refund_sent(w, 4000);
+    for (int tries = 1; tries <= 20; tries++) {
+        const int64_t doubled_us = WORLD_QUERY_FIRST << (tries - 1);
+        const int64_t pause_us = doubled_us < 14400 * SECOND ? doubled_us : 14400 * SECOND;
+        world_action(w, "R01")->give_up_at_us = INT64_MAX;
+        world_action_event(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01");
+        world_action_answers(w, job, PAY_QUERY_BY_NONE, 0);
+        w->event.call.retry_after_s = 1;
+        world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+        assert_verdict(w, APPLY, "RETRY_SAME_NUMBER");
+        assert_int_equal(world_action(w, "R01")->retry_at_us, w->now_us + pause_us);
+        world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+        (void)snprintf(job, sizeof job, "R01.REFUND.%d", tries + 1);
+        assert_string_equal(world_job(w, PAY_JOB_REFUND)->job_id, world_id(job));
+        world_action_pass(w, job);
     }
 }
 
@@ -439,11 +547,15 @@ static void not_found_releases_only_as_an_attempts_does(void **state)
     world_action_gate(w, JOB)->last_send_at_us = from_us; /* A replay starts the count again. */
     not_found(w, from_us + 2, PAY_QUERY_BY_REQUEST_NUMBER);
     assert_verdict(w, IGNORE, "ASKED_TOO_EARLY");
+    /* One that the store left out too. */
+    world_action_gate(w, JOB)->past.last_us = from_us + 500 * SECOND;
+    not_found(w, from_us + 500 * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
+    assert_verdict(w, IGNORE, "ASKED_TOO_EARLY");
     for (int i = 1; i <= 2; i++) {
         not_found(w, from_us + INT64_C(1000) * i * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
     }
     assert_verdict(w, APPLY, "PSP_NOT_FOUND");
-    assert_int_equal(world_action(w, "R01")->query_count, 6);
+    assert_int_equal(world_action(w, "R01")->query_count, 7);
     assert_action(w, "R01", FAILED);
     assert_true(world_action_gate(w, JOB)->closed_at_us != 0);
     assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
@@ -453,6 +565,56 @@ static void not_found_releases_only_as_an_attempts_does(void **state)
     world_decide(w, PAY_EVIDENCE_WEBHOOK);
     not_found(w, w->now_us + 9000 * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
     assert_verdict(w, IGNORE, "NOT_FOUND_BUT_BOUND");
+}
+
+/* Refused for now it is not at the PSP: no surprise, and no end, as long as it is to be repeated.
+ */
+static void not_found_while_it_waits_to_be_repeated_counts_for_nothing(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_event(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01");
+    world_action_answers(w, JOB, PAY_QUERY_BY_NONE, 0);
+    w->event.call.retry_after_s = 500;
+    world_decide(w, PAY_EVIDENCE_SYNC_RESPONSE);
+    for (int i = 1; i <= 4; i++) {
+        not_found(w, w->now_us + INT64_C(100) * i * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
+        assert_verdict(w, IGNORE, "TO_BE_REPEATED");
+    }
+    assert_action(w, "R01", PROCESSING);
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_string_equal(world_job(w, PAY_JOB_REFUND)->job_id, world_id("R01.REFUND.2"));
+    for (int i = 1; i <= 2; i++) {
+        not_found(w, w->now_us + INT64_C(1000) * i * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
+    }
+    assert_action(w, "R01", FAILED);
+}
+
+/* Recovery was away: its time to be repeated has come, and its end too. */
+static void what_is_due_after_its_end_is_not_repeated(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    refund_sent(w, 4000);
+    world_action_say(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
+    w->now_us = world_action(w, "R01")->give_up_at_us;
+    world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
+    assert_verdict(w, APPLY, "NOT_REPEATED");
+    assert_int_equal(world_count_jobs(w, PAY_JOB_REFUND), 0);
+    assert_int_equal(world_row_of(w, PAY_DEADLINE_SEND, world_id("R01")), -1);
+    assert_true(world_row_of(w, PAY_DEADLINE_ANSWER, world_id("R01")) > 0);
+    assert_true(world_action_gate(w, JOB)->closed_at_us != 0);        /* Nor replayed. */
+    w->now_us = world_action(w, "R01")->give_up_at_us - 100 * SECOND; /* Read before, told now. */
+    world_action_say(w, PAY_EV_REFUND_RETRY_SAME_NUMBER, "R01", PAY_EVIDENCE_SYNC_RESPONSE);
+    assert_verdict(w, IGNORE, "STALE");
+    for (int i = 1; i <= 2; i++) {
+        not_found(w, w->now_us + INT64_C(1000) * i * SECOND, PAY_QUERY_BY_REQUEST_NUMBER);
+    }
+    assert_action(w, "R01", FAILED);
+    assert_amounts(w, 1, 10000, 0, 10000, 0, 0, 0);
 }
 
 static void sent_and_not_heard_of_is_unknown(void **state)
@@ -1017,14 +1179,19 @@ int main(void)
         cmocka_unit_test(the_merchants_number_is_the_idempotency_key),
         cmocka_unit_test(an_empty_number_is_none),
         cmocka_unit_test(not_sent_is_sent_again_under_the_next_job_id),
+        cmocka_unit_test(not_sent_again_and_again_is_sent_ever_more_seldom),
+        cmocka_unit_test(what_was_left_out_of_the_gates_counts),
         cmocka_unit_test(at_its_end_what_was_never_sent_is_withdrawn),
         cmocka_unit_test(not_sent_of_a_second_job_proves_nothing_of_the_first),
         cmocka_unit_test(refused_for_now_stays_processing_and_is_repeated),
         cmocka_unit_test(refused_for_now_is_repeated_after_a_pause),
+        cmocka_unit_test(what_is_refused_again_and_again_is_repeated_ever_more_seldom),
         cmocka_unit_test(a_definite_no_counts_only_of_the_only_send),
         cmocka_unit_test(a_definite_no_of_the_refund_counts_however_often_it_was_sent),
         cmocka_unit_test(a_send_that_never_left_is_no_other_send),
         cmocka_unit_test(not_found_releases_only_as_an_attempts_does),
+        cmocka_unit_test(not_found_while_it_waits_to_be_repeated_counts_for_nothing),
+        cmocka_unit_test(what_is_due_after_its_end_is_not_repeated),
         cmocka_unit_test(sent_and_not_heard_of_is_unknown),
         cmocka_unit_test(a_reservation_that_outlives_its_deadline_is_a_case),
         cmocka_unit_test(a_refund_that_fails_after_it_succeeded_comes_back),
