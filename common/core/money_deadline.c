@@ -37,6 +37,19 @@ static void not_due(struct pay_turn *turn, struct pay_money_ref ref, int64_t due
     pay_deadline_set(turn, PAY_DEADLINE_SEND, id_of(turn, ref), due_at_us);
 }
 
+/* The action's end, or its capture's attempt has been withdrawn since: money is elsewhere, or the
+ * authorization ends, and what is sent now may be charged beside it. */
+static bool is_over(const struct pay_turn *turn, struct pay_money_ref ref)
+{
+    const struct pay_money_action *action = pay_money_at(turn, ref);
+    const bool is_withdrawn =
+        ref.kind == PAY_MONEY_CAPTURE &&
+        pay_turn_attempt(turn, action->attempt_index)->cancel_cause != PAY_CANCEL_CAUSE_NONE;
+
+    return turn->in->now_us >= action->give_up_at_us ||
+           PAY_GUARD(WITHDRAWAL_CLOSES_GATES, is_withdrawn);
+}
+
 /* The gate proves that it was not sent: again under its next job id, with a pause that grows, until
  * the action's end, then withdrawn. */
 static void send_again(struct pay_turn *turn, struct pay_money_ref ref)
@@ -44,7 +57,7 @@ static void send_again(struct pay_turn *turn, struct pay_money_ref ref)
     const struct pay_gate_sum gates = pay_money_gates(turn, ref);
     const int64_t due_us =
         pay_pause_unsent_until(traits_of(turn, ref), pay_money_gate(turn, ref), &gates);
-    const bool ends = turn->in->now_us >= pay_money_at(turn, ref)->give_up_at_us;
+    const bool ends = is_over(turn, ref);
 
     if (!ends && turn->in->now_us < due_us) {
         not_due(turn, ref, pay_time_earlier(due_us, pay_money_at(turn, ref)->give_up_at_us));

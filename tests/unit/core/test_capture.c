@@ -492,6 +492,38 @@ static void a_capture_in_flight_is_asked_about_before_the_void(void **state)
     assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 1);
 }
 
+/* Under way when the attempt is withdrawn, and then given back unsent: another attempt has paid, so
+ * it is not sent again, whatever the action's own end says. */
+static void a_capture_of_a_withdrawn_attempt_is_not_sent_again(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    for (int is_heard_of = 0; is_heard_of < 2; is_heard_of++) {
+        world_start_manual(w);
+        world_keep_actions(w);
+        world_put(w, 1, PAY_ATTEMPT_FAILED);
+        world_put(w, 2, PAY_ATTEMPT_AUTHORIZED);
+        capture(w, 6000, true);
+        world_action_pass(w, "C01.CAPTURE");
+        if (is_heard_of == 1) {
+            world_action_say(w, PAY_EV_CAPTURE_SUBMITTED, "C01", PAY_EVIDENCE_LOCAL);
+        }
+        console_capture(w, "ch_late", WORLD_AMOUNT);
+        assert_true(world_action_gate(w, "C01.CAPTURE")->closed_at_us != 0);
+        world_action_gate(w, "C01.CAPTURE")->sending_at_us = 0;
+        world_action_event(w, PAY_EV_CAPTURE_NOT_SENT, "C01")->has_amount = false;
+        world_decide(w, PAY_EVIDENCE_LOCAL);
+        assert_action(w, "C01", CREATED);
+        world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("C01"));
+        assert_int_equal(world_count_jobs(w, PAY_JOB_CAPTURE), 0);
+        assert_action(w, "C01", CANCELED);
+        assert_amounts(w, 2, 10000, 0, 0, 0, 0, 0);
+        world_wait_for(w, PAY_DEADLINE_ACTION, 2);
+        assert_int_equal(world_count_jobs(w, PAY_JOB_CANCEL), 1);
+    }
+}
+
 static void authorize_until(struct world *w, int64_t end_us)
 {
     world_start_manual(w);
@@ -604,6 +636,7 @@ int main(void)
         cmocka_unit_test(reversed_before_its_success_releases_the_reservation),
         cmocka_unit_test(money_elsewhere_withdraws_the_authorization_and_its_captures),
         cmocka_unit_test(a_withdrawal_leaves_other_attempts_captures_alone),
+        cmocka_unit_test(a_capture_of_a_withdrawn_attempt_is_not_sent_again),
         cmocka_unit_test(a_capture_in_flight_is_asked_about_before_the_void),
         cmocka_unit_test(at_its_end_an_authorization_is_voided_or_captured_by_policy),
         cmocka_unit_test(an_authorizations_row_comes_a_sends_time_before_its_end),
