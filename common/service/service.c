@@ -29,6 +29,7 @@ struct pay_service {
     const char *role;
     atomic_int mode;
     atomic_bool has_failed, is_done;
+    atomic_bool is_outlived;          /* Threads of a library run to the very end. */
     _Atomic int64_t drain_started_us; /* Monotonic; 0: running. */
     int drain_fd;
     pthread_mutex_t lock;
@@ -148,7 +149,12 @@ void pay_service_stop(struct pay_service *svc, const struct pay_err *err)
     }
 }
 
-/* Nothing is cleaned up: the drain hangs, and kill -9 at any instruction loses nothing. */
+void pay_service_outlived(struct pay_service *svc)
+{
+    atomic_store(&svc->is_outlived, true);
+}
+
+/* Nothing is cleaned up: kill -9 at any instruction loses nothing. */
 PAY_NORETURN static void end_now(enum pay_exit status)
 {
     _exit((int)status);
@@ -322,14 +328,19 @@ static int run(const struct pay_service_desc *desc, const char *role)
     }
     stop(&svc);
     const bool has_failed = status != PAY_OK || atomic_load(&svc.has_failed);
-    pay_log(PAY_LOG_INFO, "service_stopped", PAY_F_BOOL("in_order", !has_failed));
+    pay_log(PAY_LOG_INFO, "service_stopped", PAY_F_BOOL("in_order", !has_failed),
+            PAY_F_BOOL("threads_left", atomic_load(&svc.is_outlived)));
     atomic_store(&svc.is_done, true); /* The watch lasts to here: a hanging stop ends as well. */
     PAY_ASSERT(pthread_kill(svc.signal_thread, WAKE) == 0);
     PAY_ASSERT(pthread_join(svc.signal_thread, NULL) == 0);
     (void)close(svc.drain_fd);
     (void)pthread_cond_destroy(&svc.changed);
     (void)pthread_mutex_destroy(&svc.lock);
-    return has_failed ? PAY_EXIT_FAILED : PAY_EXIT_OK;
+    const enum pay_exit status_code = has_failed ? PAY_EXIT_FAILED : PAY_EXIT_OK;
+    if (atomic_load(&svc.is_outlived)) {
+        end_now(status_code);
+    }
+    return status_code;
 }
 
 static void name_instance(struct pay_common_config *common)

@@ -74,6 +74,12 @@ bool pay_service_wait(struct pay_service *svc, unsigned timeout_ms);
 /** @brief Begin to drain from inside (a worker failed for good). @p err NULL: in order; else logged
  * and the exit status is PAY_EXIT_FAILED. */
 void pay_service_stop(struct pay_service *svc, const struct pay_err *err);
+/**
+ * @brief A library's threads live on (a consumer was abandoned): the process ends in order up to
+ * its last log line, then by _exit. Exit handlers, OpenSSL's among them, would race those threads,
+ * and a drain would end by a signal now and then.
+ */
+void pay_service_outlived(struct pay_service *svc);
 /** @return milliseconds left of DRAIN_MS_MAX; all of it while RUNNING. For bounded flushes. */
 int64_t pay_service_drain_left_ms(const struct pay_service *svc);
 

@@ -326,6 +326,9 @@ static void finish(struct role *role)
                                      &err) != PAY_OK) {
             pay_log(PAY_LOG_WARN, "group_not_left", PAY_F_ERR(&err));
         }
+        if (pay_kafka_consumer_abandoned(role->consumer)) {
+            pay_service_outlived(role->ingest->svc);
+        }
     }
     for (size_t i = 0; i < role->hand_count; i++) {
         pay_kafka_msg_release(&role->hand[i]);

@@ -219,6 +219,9 @@ static void finish(struct role *role)
 }
 
 enum pay_status pay_ingest_relay(struct pay_ingest *ingest, struct pay_err *err)
+    if (role->consumer != NULL && pay_kafka_consumer_abandoned(role->consumer)) {
+        pay_service_outlived(desk->desk.ingest->svc);
+    }
 {
     static struct role role; /* Outlives the check that /readyz calls. */
     role = (struct role){.desk = {.desk = {.ingest = ingest}}};

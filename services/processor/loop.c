@@ -391,6 +391,9 @@ static void stop(struct loop *loop)
         pay_kafka_consumer_close(loop->consumer, left_ms, &err) != PAY_OK) {
         pay_log(PAY_LOG_WARN, "close_failed", PAY_F_ERR(&err));
     }
+    if (loop->consumer != NULL && pay_kafka_consumer_abandoned(loop->consumer)) {
+        pay_service_outlived(loop->svc);
+    }
     loop->consumer = pay_kafka_consumer_free(loop->consumer);
     loop->producer = pay_kafka_producer_free(loop->producer);
     loop->worker = pay_worker_close(loop->worker);

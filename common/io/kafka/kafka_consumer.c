@@ -838,6 +838,11 @@ enum pay_status pay_kafka_consumer_close(struct pay_kafka_consumer *consumer, in
     return done ? PAY_OK : PAY_RETRY;
 }
 
+bool pay_kafka_consumer_abandoned(const struct pay_kafka_consumer *consumer)
+{
+    return consumer->abandoned;
+}
+
 struct pay_kafka_consumer *pay_kafka_consumer_free(struct pay_kafka_consumer *consumer)
 {
     if (consumer == NULL || consumer->abandoned) {

@@ -139,6 +139,11 @@ int64_t pay_kafka_consumer_lag_records(const struct pay_kafka_consumer *consumer
 PAY_MUST_CHECK enum pay_status pay_kafka_consumer_close(struct pay_kafka_consumer *consumer,
                                                         int timeout_ms, struct pay_err *err);
 /**
+ * @return its close did not end: its threads run on, TLS in their hands, until the process is gone.
+ * Exit handlers would take the libraries from under them: end by _exit (pay_service_outlived()).
+ */
+bool pay_kafka_consumer_abandoned(const struct pay_kafka_consumer *consumer);
+/**
  * Does not leave the group unless closed before. One whose close did not end in time is left as it
  * is, with its threads, for the process to end with. @return always NULL; copes with NULL.
  */

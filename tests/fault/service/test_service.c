@@ -68,6 +68,13 @@ static bool is_warm(void *ctx, char why[PAY_HEALTH_WHY_MAX])
     return strcmp(behaviour(), "cold") != 0;
 }
 
+#define HANDLER_RAN "an exit handler ran\n"
+
+static void exit_handler(void)
+{
+    (void)write(STDERR_FILENO, HANDLER_RAN, sizeof HANDLER_RAN - 1);
+}
+
 static enum pay_status run(struct pay_service *svc, struct pay_err *err)
 {
     struct pay_health_loop *loop = pay_service_loop(svc, "turn");
@@ -82,6 +89,10 @@ static enum pay_status run(struct pay_service *svc, struct pay_err *err)
     } else if (strcmp(behaviour(), "worker") == 0) {
         const struct pay_err failed = {.status = PAY_FATAL, .op = "work", .text = "fenced"};
         pay_service_stop(svc, &failed);
+    }
+    assert_int_equal(atexit(exit_handler), 0);
+    if (strcmp(behaviour(), "outlived") == 0) {
+        pay_service_outlived(svc);
     }
     while (!pay_service_wait(svc, 5)) {
         pay_metric_add(metric, NULL, 1);
@@ -254,6 +265,23 @@ static void it_serves_and_drains(void **state)
     assert_true(printed(&child, "\"in_order\":true"));
 }
 
+/* What a library's threads still use is not taken from under them. */
+static void outlived_it_ends_without_exit_handlers(void **state)
+{
+    (void)state;
+    static const char *const hows[] = {"", "outlived"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct child child;
+        start(&child, hows[i], NULL, NULL);
+        read_until(&child, "service_started");
+        assert_int_equal(kill(child.pid, SIGTERM), 0);
+        assert_int_equal(end(&child), PAY_EXIT_OK);
+        assert_true(printed(&child, i == 0 ? "\"threads_left\":false" : "\"threads_left\":true"));
+        assert_int_equal(strstr(child.text, HANDLER_RAN) != NULL, i == 0);
+    }
+}
+
 static void interrupt_drains_as_well(void **state)
 {
     (void)state;
@@ -386,6 +414,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_serves_and_drains),
+        cmocka_unit_test(outlived_it_ends_without_exit_handlers),
         cmocka_unit_test(interrupt_drains_as_well),
         cmocka_unit_test(what_is_not_ready_says_why),
         cmocka_unit_test(a_hanging_drain_is_ended),

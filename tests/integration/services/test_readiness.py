@@ -44,6 +44,21 @@ def test_an_idle_process_notices_that_the_broker_went_and_came(stack, name):
     wait_for("it says so", lambda: service.log_lines("kafka_answers"))
 
 
+@pytest.mark.parametrize("name", ("relay", "psp", "processor"))
+def test_a_drain_beside_a_broker_that_is_gone_ends_in_order(servers, name):
+    """The group is not left in time; the client's threads are left to the process, which ends without exit handlers."""
+    with Stack(servers, redis=False, broker="mock", settings={name: {"DRAIN_MS_MAX": 6000}}) as stack:
+        service = stack.service(name).start()
+        stack.broker.process.freeze()
+        try:
+            assert service.stop() == 0
+        finally:
+            stack.broker.process.thaw()
+        (last,) = service.log_lines("service_stopped")
+        assert last["in_order"] and last["threads_left"]
+        assert not service.log_lines("drain_too_long")
+
+
 def shut(stack, is_shut):
     with psycopg2.connect(stack.servers.pg_conninfo) as admin:
         admin.autocommit = True
