@@ -132,11 +132,15 @@ static enum pay_status stats(struct pay_publisher *pub, struct pay_err *err)
 static enum pay_status database_turn(struct pay_publisher *pub, struct pay_err *err)
 {
     const int64_t now_us = pay_clock_mono_us();
-    /* Whoever takes a shard over shall not find what was delivered. */
-    enum pay_status status = pay_publisher_settle(pub, pay_publisher_is_yielding(pub), err);
-    if (status == PAY_OK && now_us >= pub->lease_due_us) {
+    enum pay_status status = PAY_OK;
+    if (now_us >= pub->lease_due_us) {
         status = pay_publisher_lease(pub, err);
         pub->lease_due_us = now_us + pub->cfg->lease_ms * 1000 / 3;
+    }
+    /* Between knowing what is to be given back and giving it: whoever takes a shard over shall not
+     * find what was delivered. */
+    if (status == PAY_OK) {
+        status = pay_publisher_settle(pub, pay_publisher_is_yielding(pub), err);
     }
     if (status == PAY_OK) {
         status = pay_publisher_yield(pub, err);
@@ -208,13 +212,16 @@ static void note_kafka(struct pay_publisher *pub)
     }
 }
 
-/* SIGTERM: no new rows; what is on its way gets its report, what was acknowledged is deleted. */
+/* SIGTERM: no new rows; what is on its way gets its report, what was acknowledged is deleted. What
+ * is still on its way then is called back before a shard is let go of: it may not leave behind the
+ * later rows that the next owner sends. */
 static void drain(struct pay_publisher *pub)
 {
     struct pay_err err = {.status = PAY_OK};
     while (pub->in_flight > 0 && pay_service_drain_left_ms(pub->svc) > 2000) {
         (void)pay_kafka_producer_poll(pub->producer, 100);
     }
+    (void)pay_kafka_producer_close(pub->producer, 0); /* Reports have told what was delivered. */
     if (!pay_pg_usable(pub->pg) || pub->shards == NULL) {
         return;
     }
@@ -269,7 +276,7 @@ static enum pay_status start(struct pay_publisher *pub, struct pay_health_loop *
 static void finish(struct pay_publisher *pub)
 {
     if (pub->producer != NULL) {
-        (void)pay_kafka_producer_close(pub->producer, 0); /* drain() has waited already. */
+        (void)pay_kafka_producer_close(pub->producer, 0); /* drain(), if any, has waited already. */
         pub->producer = pay_kafka_producer_free(pub->producer);
     }
     for (int i = 0; i < pub->shard_count; i++) {

@@ -176,6 +176,22 @@ def test_two_replicas_share_the_shards_under_load(world):
     outbox.wait_empty()
 
 
+def test_shards_that_change_hands_in_order_send_nothing_twice(world):
+    """The first shard is busy all the time, so that deletes are gathered; the last ones, which go, have a row now and then."""
+    stack, outbox = world
+    stays = stack.service("publisher", "hands-0", LEASE_MS=1500, IN_FLIGHT_MAX=40).start()
+    busy = [key for key in (f"HANDS-B{i}" for i in range(16000)) if partition_of(key, PARTITIONS) == 0]
+    with Load(outbox, "HANDS-", keys=200, writers=4, per_s=400):
+        for turn in range(5):
+            outbox.add([outbox.row(key) for key in busy])
+            comes = stack.service("publisher", f"hands-{turn + 1}", LEASE_MS=1500).start()
+            wait_for("it has its half", metric_is(comes, PARTITIONS / 2, "payfact_publisher_shards"))
+            assert comes.stop() == 0
+            wait_for("they come back", metric_is(stays, PARTITIONS, "payfact_publisher_shards"))
+    outbox.wait_empty()
+    assert outbox.check("HANDS") == 0
+
+
 def test_frozen_past_its_lease_it_deletes_nothing_and_reorders_nothing(world):
     stack, outbox = world
     old = stack.service("publisher", "frozen", LEASE_MS=1000).start()
