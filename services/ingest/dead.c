@@ -131,14 +131,21 @@ enum pay_status pay_dead_keep(struct pay_desk *desk, const struct pay_dead_sourc
                               enum pay_dead_reason reason, const char *text,
                               struct pay_outlet_wait *wait, struct pay_health_loop *loop)
 {
+    /* What is left of it where the topic takes no record of its size. */
+    const struct pay_dead_source bare = {
+        .topic = from->topic, .partition = from->partition, .offset = from->offset};
     for (;;) {
         struct pay_err err = {.status = PAY_OK};
+        struct pay_err why = {.status = PAY_OK};
         pay_arena_reset(desk->arena);
         enum pay_status status = pay_dead_put(desk, from, reason, text, wait, &err);
-        const enum pay_status reported = pay_outlet_wait_done(wait);
-        status = status == PAY_OK ? reported : status;
-        if (status == PAY_OK) {
+        const enum pay_status reported = pay_outlet_wait_done(wait, &why);
+        if (status == PAY_OK && reported == PAY_OK) {
             return PAY_OK;
+        }
+        if (status == PAY_OK) {
+            status = reported;
+            err = why;
         }
         pay_log(PAY_LOG_ERROR, "dead_letter_not_kept", PAY_F_STR("topic", from->topic),
                 PAY_F_INT("partition", from->partition), PAY_F_INT("offset", from->offset),
@@ -146,8 +153,9 @@ enum pay_status pay_dead_keep(struct pay_desk *desk, const struct pay_dead_sourc
         pay_metric_add(desk->ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"dead_letter"},
                        1);
         pay_health_beat(loop);
-        if (status == PAY_REJECT) {
-            return PAY_OK;
+        if (status == PAY_REJECT && from != &bare) {
+            from = &bare;
+            continue;
         }
         if (pay_service_wait(desk->ingest->svc, PAUSE_MS)) {
             return PAY_RETRY;

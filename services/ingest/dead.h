@@ -34,9 +34,10 @@ PAY_MUST_CHECK enum pay_status pay_dead_put(struct pay_desk *desk,
                                             enum pay_dead_reason reason, const char *text,
                                             struct pay_outlet_wait *wait, struct pay_err *err);
 /**
- * @brief The same, until it is durable. Beats @p loop (NULL: none) while it waits.
- * @return PAY_OK also when Kafka refuses it for good (said loudly: the message itself stays in its
- * topic); PAY_RETRY: the process ends.
+ * @brief The same, until it is durable. Beats @p loop (NULL: none) while it waits. Where Kafka
+ * takes no letter of this size it goes out bare; where it takes none at all, somebody must mend the
+ * topic or the right to it: it is said loudly, and tried again.
+ * @return PAY_OK: it is in Kafka. PAY_RETRY: the process ends.
  */
 PAY_MUST_CHECK enum pay_status pay_dead_keep(struct pay_desk *desk,
                                              const struct pay_dead_source *from,

@@ -4,7 +4,7 @@
 #include "common/base/assert.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/io/kafka/kafka_producer.h"
+#include "common/contracts/codec.h"
 
 #include "common/base/banned.h"
 
@@ -26,7 +26,16 @@ static void on_report(void *ctx, const struct pay_kafka_report *report)
     } else {
         pay_broker_failed(outlet->broker);
     }
-    ticket->on_report(ticket, report->status, report->reason);
+    ticket->on_report(ticket, report);
+}
+
+/* A record is refused for its size here as by the codec: whoever gives it up knows one code. */
+static int code_of(enum pay_status status, int kafka_code)
+{
+    if (status != PAY_REJECT) {
+        return kafka_code;
+    }
+    return pay_kafka_is_too_large(kafka_code) ? PAY_CODEC_TOO_LARGE : PAY_CODEC_NONE;
 }
 
 static enum pay_status make_producer(struct pay_outlet *outlet, struct pay_err *err)
@@ -124,6 +133,9 @@ enum pay_status pay_outlet_put(struct pay_outlet *outlet, const struct pay_outle
         pay_broker_failed(outlet->broker);
         return PAY_RETRY;
     }
+    if (status == PAY_REJECT) {
+        err->code = code_of(status, err->code);
+    }
     return status;
 }
 
@@ -143,15 +155,15 @@ void pay_outlet_look(struct pay_outlet *outlet)
     pay_broker_look(outlet->broker, ask, outlet);
 }
 
-static void on_wait_report(struct pay_ticket *ticket, enum pay_status status, const char *reason)
+static void on_wait_report(struct pay_ticket *ticket, const struct pay_kafka_report *report)
 {
     struct pay_outlet_wait *wait = (struct pay_outlet_wait *)ticket;
     (void)pthread_mutex_lock(&wait->lock);
     PAY_ASSERT(wait->pending > 0);
     wait->pending--;
-    if (status != PAY_OK && wait->worst != PAY_REJECT) {
-        wait->worst = status;
-        wait->reason = reason;
+    if (report->status != PAY_OK && wait->worst != PAY_REJECT) {
+        wait->worst = report->status;
+        wait->code = report->code;
     }
     (void)pthread_cond_signal(&wait->changed);
     (void)pthread_mutex_unlock(&wait->lock);
@@ -159,7 +171,7 @@ static void on_wait_report(struct pay_ticket *ticket, enum pay_status status, co
 
 void pay_outlet_wait_init(struct pay_outlet_wait *wait)
 {
-    *wait = (struct pay_outlet_wait){.ticket = {on_wait_report}, .worst = PAY_OK, .reason = ""};
+    *wait = (struct pay_outlet_wait){.ticket = {on_wait_report}, .worst = PAY_OK};
     (void)pthread_mutex_init(&wait->lock, NULL);
     (void)pthread_cond_init(&wait->changed, NULL);
 }
@@ -186,15 +198,18 @@ enum pay_status pay_outlet_wait_put(struct pay_outlet_wait *wait, struct pay_out
     return status;
 }
 
-enum pay_status pay_outlet_wait_done(struct pay_outlet_wait *wait)
+enum pay_status pay_outlet_wait_done(struct pay_outlet_wait *wait, struct pay_err *err)
 {
     (void)pthread_mutex_lock(&wait->lock);
     while (wait->pending > 0) {
         (void)pthread_cond_wait(&wait->changed, &wait->lock);
     }
     const enum pay_status worst = wait->worst;
+    const int code = wait->code;
     wait->worst = PAY_OK;
-    wait->reason = "";
+    wait->code = 0;
     (void)pthread_mutex_unlock(&wait->lock);
-    return worst;
+    return worst == PAY_OK ? PAY_OK
+                           : pay_err_set(err, worst, code_of(worst, code), "produce",
+                                         "not acknowledged: %s", pay_kafka_error_name(code));
 }

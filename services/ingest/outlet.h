@@ -18,15 +18,14 @@
 
 #include "common/base/err.h"
 #include "common/base/str.h"
-#include "common/io/kafka/kafka_headers.h"
+#include "common/io/kafka/kafka_producer.h"
 #include "common/service/broker.h"
 #include "common/service/common_config.h"
 
 struct pay_outlet;
 
 struct pay_ticket {
-    /** @param status PAY_OK: acknowledged by all in-sync replicas. @param reason static. */
-    void (*on_report)(struct pay_ticket *ticket, enum pay_status status, const char *reason);
+    void (*on_report)(struct pay_ticket *ticket, const struct pay_kafka_report *report);
 };
 
 struct pay_outlet_record {
@@ -44,7 +43,10 @@ PAY_MUST_CHECK enum pay_status pay_outlet_open(const struct pay_common_config *c
                                                struct pay_outlet **ret_outlet, struct pay_err *err);
 /** @brief Waits up to @p flush_ms for what is on its way; the rest is reported as failed. */
 struct pay_outlet *pay_outlet_close(struct pay_outlet *outlet, int flush_ms);
-/** @return PAY_OK: one report will come. PAY_RETRY: full, away. PAY_REJECT: too large. */
+/**
+ * @return PAY_OK: one report will come. PAY_RETRY: full, away, no right to the topic. PAY_REJECT:
+ * too large or invalid itself; the code is the codec's, for pay_dead_reason_of_code().
+ */
 PAY_MUST_CHECK enum pay_status pay_outlet_put(struct pay_outlet *outlet,
                                               const struct pay_outlet_record *record,
                                               struct pay_ticket *ticket, struct pay_err *err);
@@ -58,7 +60,7 @@ struct pay_outlet_wait {
     pthread_cond_t changed;
     size_t pending;
     enum pay_status worst; /**< PAY_OK while everything was acknowledged. */
-    const char *reason;
+    int code;              /**< Kafka's, of the worst. */
 };
 void pay_outlet_wait_init(struct pay_outlet_wait *wait);
 void pay_outlet_wait_free(struct pay_outlet_wait *wait);
@@ -67,7 +69,11 @@ PAY_MUST_CHECK enum pay_status pay_outlet_wait_put(struct pay_outlet_wait *wait,
                                                    struct pay_outlet *outlet,
                                                    const struct pay_outlet_record *record,
                                                    struct pay_err *err);
-/** @brief Until every report is there: the producer's own time-out bounds it. @return the worst. */
-enum pay_status pay_outlet_wait_done(struct pay_outlet_wait *wait);
+/**
+ * @brief Until every report is there: the producer's own time-out bounds it.
+ * @param err unless PAY_OK: Kafka's name for it, and its code as of pay_outlet_put(); may be NULL.
+ * @return the worst; PAY_REJECT: one record at least will never be taken.
+ */
+enum pay_status pay_outlet_wait_done(struct pay_outlet_wait *wait, struct pay_err *err);
 
 #endif /* PAY_INGEST_OUTLET_H */

@@ -193,11 +193,13 @@ static enum pay_status produce_once(struct pay_psp_worker *worker, const struct 
         status = pay_outlet_wait_put(&worker->wait, worker->ingest->outlet, &record, err);
         at += len;
     }
-    const enum pay_status reported = pay_outlet_wait_done(&worker->wait);
+    struct pay_err why = {.status = PAY_OK};
+    const enum pay_status reported = pay_outlet_wait_done(&worker->wait, &why);
     pay_metric_add(worker->ingest->metrics[PAY_IM_PRODUCED],
                    (const char *const[]){pay_status_name(status != PAY_OK ? status : reported)}, 1);
     if (status == PAY_OK && reported != PAY_OK) {
-        status = pay_err_set(err, reported, 0, "produce", "not acknowledged");
+        *err = why;
+        status = reported;
     }
     return status;
 }
@@ -214,6 +216,7 @@ enum pay_status pay_psp_outcome_produce(struct pay_psp_worker *worker,
         }
         pay_log(PAY_LOG_WARN, "outcome_not_acknowledged", PAY_F_STR("job_id", work->job.job_id.ptr),
                 PAY_F_ERR(err));
+        pay_metric_add(worker->ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"kafka"}, 1);
         if (pay_service_wait(worker->ingest->svc, PRODUCE_PAUSE_MS)) {
             return PAY_RETRY;
         }

@@ -282,7 +282,7 @@ static enum pay_status refuse(struct pay_psp_worker *worker, const struct pay_ps
         .header_count = task->header_count,
     };
     pay_log(PAY_LOG_ERROR, "job_refused", PAY_F_STR("job_id", task->job_id), PAY_F_ERR(why));
-    (void)pay_outlet_wait_done(&worker->wait); /* What the job has produced before. */
+    (void)pay_outlet_wait_done(&worker->wait, NULL); /* What the job has produced before. */
     return pay_dead_keep(&desk, &from, reason, why->text, &worker->wait, NULL);
 }
 
@@ -301,7 +301,7 @@ static bool run_task(struct pay_psp_worker *worker, const struct pay_psp_task *t
     if (status == PAY_REJECT) {
         status = refuse(worker, task, work->refused_as, &err);
     }
-    (void)pay_outlet_wait_done(&worker->wait);
+    (void)pay_outlet_wait_done(&worker->wait, NULL);
     if (status != PAY_OK && pay_service_mode(worker->ingest->svc) == PAY_SERVICE_RUNNING) {
         pay_log(PAY_LOG_ERROR, "job_failed", PAY_F_STR("job_id", task->job_id), PAY_F_ERR(&err));
         pay_metric_add(worker->ingest->metrics[PAY_IM_ERRORS], (const char *const[]){"job"}, 1);

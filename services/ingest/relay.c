@@ -107,26 +107,33 @@ static enum pay_status relay_all(struct pay_relay_desk *desk, const struct pay_k
     for (size_t i = 0; status == PAY_OK && i < count; i++) {
         status = relay_one(desk, &msgs[i], err);
     }
-    const enum pay_status reported = pay_outlet_wait_done(&desk->wait);
+    struct pay_err why = {.status = PAY_OK};
+    const enum pay_status reported = pay_outlet_wait_done(&desk->wait, &why);
     if (status == PAY_OK && reported != PAY_OK) {
-        status = pay_err_set(err, reported, PAY_CODEC_TOO_LARGE, "produce", "not acknowledged");
+        *err = why;
+        status = reported;
     }
     return status;
 }
 
-/* Something of the batch can never be produced: one by one it is found and put aside. */
+/* One by one: what can never be produced is found and put aside, and what waits for something to
+ * be mended (a broker, a right) does not make those before it go out again and again, dead letters
+ * among them. @param done so many are durable. */
 static enum pay_status relay_each(struct pay_relay_desk *desk, const struct pay_kafka_msg *msgs,
-                                  size_t count, struct pay_err *err)
+                                  size_t count, size_t *done, struct pay_err *err)
 {
     enum pay_status status = PAY_OK;
-    for (size_t i = 0; status == PAY_OK && i < count; i++) {
-        status = relay_all(desk, &msgs[i], 1, err);
+    while (status == PAY_OK && *done < count) {
+        const struct pay_kafka_msg *msg = &msgs[*done];
+        status = relay_all(desk, msg, 1, err);
         if (status == PAY_REJECT) {
-            const struct pay_dead_source from = pay_dead_source_of(&msgs[i]);
+            const struct pay_dead_source from = pay_dead_source_of(msg);
             const struct pay_err why = *err;
             status = pay_dead_keep(&desk->desk, &from, pay_dead_reason_of_code(why.code), why.text,
                                    &desk->wait, desk->loop);
         }
+        *done += status == PAY_OK ? 1 : 0;
+        pay_health_beat(desk->loop);
     }
     return status;
 }
@@ -135,14 +142,12 @@ static enum pay_status relay_each(struct pay_relay_desk *desk, const struct pay_
 static enum pay_status relay_until_durable(struct role *role, const struct pay_kafka_msg *msgs,
                                            size_t count, struct pay_err *err)
 {
-    for (;;) {
-        enum pay_status status = relay_all(&role->desk, msgs, count, err);
-        if (status == PAY_REJECT) {
-            status = relay_each(&role->desk, msgs, count, err);
-        }
-        if (status == PAY_OK) {
-            return PAY_OK;
-        }
+    size_t done = 0;
+    enum pay_status status = relay_all(&role->desk, msgs, count, err);
+    if (status == PAY_REJECT) {
+        status = relay_each(&role->desk, msgs, count, &done, err);
+    }
+    while (status != PAY_OK) {
         pay_log(PAY_LOG_WARN, "batch_not_durable", PAY_F_ERR(err));
         pay_metric_add(role->desk.desk.ingest->metrics[PAY_IM_ERRORS],
                        (const char *const[]){"kafka"}, 1);
@@ -150,7 +155,9 @@ static enum pay_status relay_until_durable(struct role *role, const struct pay_k
         if (pay_service_wait(role->desk.desk.ingest->svc, RETRY_PAUSE_MS)) {
             return PAY_RETRY; /* Not committed: it comes again. */
         }
+        status = relay_each(&role->desk, msgs, count, &done, err);
     }
+    return PAY_OK;
 }
 
 static void commit(struct role *role, const struct pay_kafka_msg *msgs, size_t count)
@@ -212,6 +219,9 @@ static void finish(struct role *role)
                                  &err) != PAY_OK) {
         pay_log(PAY_LOG_WARN, "group_not_left", PAY_F_ERR(&err));
     }
+    if (role->consumer != NULL && pay_kafka_consumer_abandoned(role->consumer)) {
+        pay_service_outlived(desk->desk.ingest->svc);
+    }
     role->consumer = pay_kafka_consumer_free(role->consumer);
     pay_relay_schemas_close(desk);
     pay_desk_free(&desk->desk);
@@ -219,9 +229,6 @@ static void finish(struct role *role)
 }
 
 enum pay_status pay_ingest_relay(struct pay_ingest *ingest, struct pay_err *err)
-    if (role->consumer != NULL && pay_kafka_consumer_abandoned(role->consumer)) {
-        pay_service_outlived(desk->desk.ingest->svc);
-    }
 {
     static struct role role; /* Outlives the check that /readyz calls. */
     role = (struct role){.desk = {.desk = {.ingest = ingest}}};

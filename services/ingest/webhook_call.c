@@ -226,14 +226,14 @@ void pay_webhook_one_less(struct pay_webhook_call *call)
     pay_webhook_settle(webhook, call);
 }
 
-static void on_report(struct pay_ticket *ticket, enum pay_status status, const char *reason)
+static void on_report(struct pay_ticket *ticket, const struct pay_kafka_report *report)
 {
     struct pay_webhook_call *call = (struct pay_webhook_call *)ticket;
     pay_metric_add(call->webhook->ingest->metrics[PAY_IM_PRODUCED],
-                   (const char *const[]){pay_status_name(status)}, 1);
-    if (status != PAY_OK) {
+                   (const char *const[]){pay_status_name(report->status)}, 1);
+    if (report->status != PAY_OK) {
         pay_log(PAY_LOG_WARN, "callback_not_durable", PAY_F_STR("psp_account", call->account),
-                PAY_F_STR("reason", reason));
+                PAY_F_STR("reason", report->reason));
         atomic_store(&call->failed, true);
     }
     pay_webhook_one_less(call);

@@ -38,6 +38,17 @@ struct pay_shard {
     struct pay_window window;
 };
 
+/**
+ * A topic whose records came back, by no fault of their own (no right to it, it is gone): one
+ * record now and then tries whether it is mended, the others wait in hand, those of the other topic
+ * go on.
+ */
+struct pay_held_topic {
+    _Atomic int64_t due_us; /**< Monotonic: when the next record may try; 0: it is not held. */
+    int64_t told_us;        /**< Monotonic: when it was logged last; 0: never. */
+    bool is_told;           /**< Since it is held. */
+};
+
 struct pay_publisher {
     struct pay_service *svc;
     const struct pay_publisher_settings *cfg;
@@ -66,6 +77,7 @@ struct pay_publisher {
     int64_t unsettled_since_us;
     atomic_bool pg_ok; /**< For /readyz. */
     struct pay_broker broker;
+    struct pay_held_topic held_topics[2]; /**< Of events, of jobs: by a row's is_job. */
     struct pay_framing framing;
 };
 
@@ -86,6 +98,8 @@ PAY_MUST_CHECK enum pay_status pay_publisher_settle(struct pay_publisher *pub, b
                                                     struct pay_err *err);
 /** @return the part of @p whole that one of the shards we hold may take. */
 size_t pay_publisher_part(const struct pay_publisher *pub, size_t whole);
+/** @return a topic takes no records; any thread. */
+bool pay_publisher_is_held(const struct pay_publisher *pub);
 /** @brief Hand to the producer what may go. @return records produced. */
 size_t pay_publisher_produce(struct pay_publisher *pub);
 /** @brief Prepare the registry, if one is configured; it is not asked yet. */

@@ -6,6 +6,67 @@
 
 #include "common/base/banned.h"
 
+#define HELD_US INT64_C(500000)
+#define TOLD_US INT64_C(10000000)
+#define SHOWN_US INT64_C(5000000)
+
+static const char *topic_of(const struct pay_publisher *pub, const struct pay_outbox_row *row)
+{
+    return pub->topics[row->is_job ? PAY_TOPIC_PSP_JOBS : PAY_TOPIC_EVENTS];
+}
+
+static void hold_topic(struct pay_publisher *pub, const struct pay_outbox_row *row,
+                       const char *reason)
+{
+    struct pay_held_topic *held = &pub->held_topics[row->is_job];
+    const int64_t now_us = pay_clock_mono_us();
+    if (held->told_us == 0 || now_us - held->told_us >= TOLD_US) {
+        pay_log(PAY_LOG_WARN, "topic_held", PAY_F_STR("topic", topic_of(pub, row)),
+                PAY_F_STR("reason", reason));
+        held->told_us = now_us;
+        held->is_told = true;
+    }
+    atomic_store(&held->due_us, now_us + HELD_US);
+}
+
+static void free_topic(struct pay_publisher *pub, const struct pay_outbox_row *row)
+{
+    struct pay_held_topic *held = &pub->held_topics[row->is_job];
+    atomic_store(&held->due_us, 0);
+    if (held->is_told) {
+        pay_log(PAY_LOG_INFO, "topic_free", PAY_F_STR("topic", topic_of(pub, row)));
+        held->is_told = false;
+    }
+}
+
+/* One record tries; the next one when its report is late. */
+static bool may_try(struct pay_publisher *pub, const struct pay_outbox_row *row)
+{
+    struct pay_held_topic *held = &pub->held_topics[row->is_job];
+    const int64_t due_us = atomic_load(&held->due_us);
+    if (due_us == 0) {
+        return true;
+    }
+    const int64_t now_us = pay_clock_mono_us();
+    if (now_us < due_us) {
+        return false;
+    }
+    atomic_store(&held->due_us, now_us + HELD_US);
+    return true;
+}
+
+/* Where no record has tried for a while there is none any more: its shard is another's. */
+static bool is_held(const struct pay_held_topic *held)
+{
+    const int64_t due_us = atomic_load(&held->due_us);
+    return due_us != 0 && pay_clock_mono_us() - due_us < SHOWN_US;
+}
+
+bool pay_publisher_is_held(const struct pay_publisher *pub)
+{
+    return is_held(&pub->held_topics[0]) || is_held(&pub->held_topics[1]);
+}
+
 static struct pay_shard *shard_of(struct pay_publisher *pub, const struct pay_outbox_row *row)
 {
     return &pub->shards[row->shard];
@@ -32,6 +93,7 @@ void pay_publisher_report(void *ctx, const struct pay_kafka_report *report)
     struct pay_outbox_row *row = report->tag;
     if (report->status == PAY_OK) {
         pay_broker_shown(&pub->broker);
+        free_topic(pub, row);
     }
     if (row->orphaned) { /* Its shard was given up; who holds it now reads the row again. */
         pay_outbox_row_free(row);
@@ -53,6 +115,9 @@ void pay_publisher_report(void *ctx, const struct pay_kafka_report *report)
         row->state = PAY_ROW_WAITING;
         shard_of(pub, row)->window.waiting++;
         pay_metric_add(pub->metrics[PAY_PM_ERRORS], (const char *const[]){"kafka"}, 1);
+        if (pay_service_mode(pub->svc) == PAY_SERVICE_RUNNING) { /* else called back by the drain */
+            hold_topic(pub, row, report->reason);
+        }
         break;
     }
 }
@@ -75,7 +140,7 @@ static enum pay_status produce_row(struct pay_publisher *pub, struct pay_outbox_
         return pay_err_set(err, PAY_REJECT, 0, "produce", "too many headers");
     }
     const struct pay_kafka_record record = {
-        .topic = pub->topics[row->is_job ? PAY_TOPIC_PSP_JOBS : PAY_TOPIC_EVENTS],
+        .topic = topic_of(pub, row),
         .key = row->key,
         .value = value,
         .headers = &headers,
@@ -91,6 +156,9 @@ static bool produce_one(struct pay_publisher *pub, struct pay_shard *shard,
 {
     struct pay_err err = {.status = PAY_OK};
     struct pay_bytes value;
+    if (!may_try(pub, row)) {
+        return true;
+    }
     enum pay_status status = pay_publisher_frame(pub, row, &value, &err);
     if (status == PAY_RETRY) {
         return true; /* It stays waiting, and holds its payment; others go on. */
@@ -110,6 +178,11 @@ static bool produce_one(struct pay_publisher *pub, struct pay_shard *shard,
         shard->window.waiting--;
         row->reason = err.code == 0 ? "INVALID" : pay_kafka_error_name(err.code);
         pub->refused++;
+        return true;
+    }
+    if (status == PAY_RETRY && err.code != 0 && !pay_kafka_is_full(err.code)) {
+        pay_metric_add(pub->metrics[PAY_PM_ERRORS], (const char *const[]){"kafka"}, 1);
+        hold_topic(pub, row, pay_kafka_error_name(err.code));
         return true;
     }
     return false;

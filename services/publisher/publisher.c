@@ -241,8 +241,11 @@ static bool pg_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
 static bool kafka_ready(void *ctx, char why[PAY_HEALTH_WHY_MAX])
 {
     struct pay_publisher *pub = ctx;
-    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX, PAY_STR("no broker answers"));
-    return pay_broker_ok(&pub->broker);
+    const bool is_held = pay_publisher_is_held(pub);
+    (void)pay_str_copy(why, PAY_HEALTH_WHY_MAX,
+                       is_held ? PAY_STR("a topic takes no records from us")
+                               : PAY_STR("no broker answers"));
+    return pay_broker_ok(&pub->broker) && !is_held;
 }
 
 static enum pay_status start(struct pay_publisher *pub, struct pay_health_loop *loop,

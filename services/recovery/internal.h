@@ -20,7 +20,7 @@ struct pay_task {
     enum pay_plan plan;
     struct pay_plan_schedule schedule;
     bool acknowledged;
-    bool refused;  /**< By Kafka, for good (no right, too large): it keeps its lease. */
+    bool refused;  /**< By Kafka (no right, no topic, too large): it keeps its lease. */
     bool unusable; /**< Nothing can be made of it: it keeps its lease, and is looked at again then.
                     */
 };
@@ -39,8 +39,9 @@ struct pay_recovery {
     char topics[PAY_TOPIC_COUNT][PAY_TOPIC_NAME_SIZE];
     struct pay_task *tasks; /**< batch_rows_max entries. */
     size_t task_count;
-    size_t waiting; /**< Produced and without a report. */
-    int64_t now_us; /**< The database's clock at the lease. */
+    size_t waiting;         /**< Produced and without a report. */
+    const char *refused_as; /**< Why Kafka did not take one of the batch; NULL: it took all. */
+    int64_t now_us;         /**< The database's clock at the lease. */
     int64_t housekeeping_due_us, stats_due_us, dead_due_us, accounts_due_us; /**< Monotonic. */
     atomic_bool pg_ok;
     struct pay_broker broker;

@@ -18,11 +18,12 @@ void pay_recovery_report(void *ctx, const struct pay_kafka_report *report)
     struct pay_task *task = report->tag;
     rec->waiting--;
     task->acknowledged = report->status == PAY_OK;
-    task->refused = report->status == PAY_REJECT;
+    task->refused = report->status == PAY_REJECT || pay_kafka_is_refusal(report->code);
     if (task->acknowledged) {
         pay_broker_shown(&rec->broker);
     } else {
         pay_broker_failed(&rec->broker);
+        rec->refused_as = report->reason;
         pay_metric_add(rec->metrics[PAY_RM_ERRORS], (const char *const[]){"kafka"}, 1);
     }
 }
@@ -174,20 +175,29 @@ static void send_one(struct pay_recovery *rec, struct pay_task *task)
         return;
     }
     task->unusable = status == PAY_REJECT;
-    pay_log(task->unusable ? PAY_LOG_ERROR : PAY_LOG_WARN, "deadline_not_sent",
-            PAY_F_STR("aggregate_id", task->due.aggregate_id),
-            PAY_F_STR("kind", pay_deadline_kind_name(task->due.kind)), PAY_F_ERR(&err));
+    if (task->unusable || err.code == 0) {
+        pay_log(task->unusable ? PAY_LOG_ERROR : PAY_LOG_WARN, "deadline_not_sent",
+                PAY_F_STR("aggregate_id", task->due.aggregate_id),
+                PAY_F_STR("kind", pay_deadline_kind_name(task->due.kind)), PAY_F_ERR(&err));
+    } else {
+        rec->refused_as = pay_kafka_error_name(err.code);
+        task->refused = pay_kafka_is_refusal(err.code);
+    }
     pay_metric_add(rec->metrics[PAY_RM_ERRORS],
                    (const char *const[]){task->unusable ? "deadline" : "kafka"}, 1);
 }
 
 void pay_recovery_send(struct pay_recovery *rec)
 {
+    rec->refused_as = NULL;
     for (size_t i = 0; i < rec->task_count; i++) {
         send_one(rec, &rec->tasks[i]);
     }
     /* Every record has its report within the producer's own time-out, so this ends. */
     while (rec->waiting > 0) {
         (void)pay_kafka_producer_poll(rec->producer, 100);
+    }
+    if (rec->refused_as != NULL) {
+        pay_log(PAY_LOG_WARN, "deadlines_not_taken", PAY_F_STR("reason", rec->refused_as));
     }
 }

@@ -11,7 +11,10 @@
 /*
  * produce: what a delivery report or a refused produce call says before the persisted status is
  * looked at. UNKNOWN there means "whatever the status says"; RETRY rows are turned into UNKNOWN
- * when the record may be in the log. client: the same code from poll, commit or an admin call.
+ * when the record may be in the log. REJECT condemns the record, and whoever reads it gives the
+ * record up: only what is wrong with its own bytes may say so. What is wrong with the topic, the
+ * cluster or our rights is wrong with every record, until somebody mends it: RETRY.
+ * client: the same code from poll, commit or an admin call.
  */
 struct row {
     int code;
@@ -56,21 +59,23 @@ static const struct row rows[] = {
     {CODE(_UNKNOWN_PARTITION), PAY_RETRY, PAY_RETRY},
     {CODE(UNKNOWN_TOPIC_OR_PART), PAY_RETRY, PAY_RETRY},
 
-    /* Refused for good. */
+    /* The record itself is refused for good. */
     {CODE(MSG_SIZE_TOO_LARGE), PAY_REJECT, PAY_REJECT},
     {CODE(RECORD_LIST_TOO_LARGE), PAY_REJECT, PAY_REJECT},
     {CODE(INVALID_MSG_SIZE), PAY_REJECT, PAY_REJECT},
-    {CODE(INVALID_MSG), PAY_REJECT, PAY_REJECT},
     {CODE(INVALID_RECORD), PAY_REJECT, PAY_REJECT},
-    {CODE(INVALID_TIMESTAMP), PAY_REJECT, PAY_REJECT},
-    {CODE(TOPIC_EXCEPTION), PAY_REJECT, PAY_REJECT},
-    {CODE(TOPIC_AUTHORIZATION_FAILED), PAY_REJECT, PAY_RETRY},
-    {CODE(CLUSTER_AUTHORIZATION_FAILED), PAY_REJECT, PAY_RETRY},
-    {CODE(INVALID_REQUIRED_ACKS), PAY_REJECT, PAY_REJECT},
-    {CODE(UNSUPPORTED_FOR_MESSAGE_FORMAT), PAY_REJECT, PAY_REJECT},
-    {CODE(POLICY_VIOLATION), PAY_REJECT, PAY_REJECT},
-    {CODE(_INVALID_ARG), PAY_REJECT, PAY_REJECT},
-    {CODE(_BAD_MSG), PAY_REJECT, PAY_RETRY},
+
+    /* Any record would be: the topic, its settings, a clock, our rights. */
+    {CODE(TOPIC_AUTHORIZATION_FAILED), PAY_RETRY, PAY_RETRY},
+    {CODE(CLUSTER_AUTHORIZATION_FAILED), PAY_RETRY, PAY_RETRY},
+    {CODE(TOPIC_EXCEPTION), PAY_RETRY, PAY_REJECT},
+    {CODE(INVALID_TIMESTAMP), PAY_RETRY, PAY_REJECT}, /* Ours, of this try. */
+    {CODE(INVALID_MSG), PAY_RETRY, PAY_REJECT},       /* Its checksum, as it arrived. */
+    {CODE(INVALID_REQUIRED_ACKS), PAY_RETRY, PAY_REJECT},
+    {CODE(UNSUPPORTED_FOR_MESSAGE_FORMAT), PAY_RETRY, PAY_REJECT},
+    {CODE(POLICY_VIOLATION), PAY_RETRY, PAY_REJECT},
+    {CODE(_INVALID_ARG), PAY_RETRY, PAY_REJECT},
+    {CODE(_BAD_MSG), PAY_UNKNOWN, PAY_RETRY}, /* The answer cannot be read. */
 
     /* The producer's sequence is broken: nothing that it sends can be trusted to be sent once. */
     {CODE(_FATAL), PAY_FATAL, PAY_FATAL},
@@ -91,7 +96,7 @@ static const struct row rows[] = {
     {CODE(INVALID_GROUP_ID), PAY_FATAL, PAY_FATAL},
     {CODE(INVALID_SESSION_TIMEOUT), PAY_FATAL, PAY_FATAL},
     {CODE(GROUP_MAX_SIZE_REACHED), PAY_FATAL, PAY_FATAL},
-    {CODE(GROUP_AUTHORIZATION_FAILED), PAY_REJECT, PAY_RETRY},
+    {CODE(GROUP_AUTHORIZATION_FAILED), PAY_RETRY, PAY_RETRY},
     {CODE(ILLEGAL_GENERATION), PAY_UNKNOWN, PAY_RETRY},
     {CODE(UNKNOWN_MEMBER_ID), PAY_UNKNOWN, PAY_RETRY},
     {CODE(REBALANCE_IN_PROGRESS), PAY_UNKNOWN, PAY_RETRY},
@@ -103,11 +108,11 @@ static const struct row rows[] = {
     {CODE(NOT_COORDINATOR), PAY_UNKNOWN, PAY_RETRY},
 
     /* Topics. */
-    {CODE(INVALID_PARTITIONS), PAY_REJECT, PAY_REJECT},
-    {CODE(INVALID_REPLICATION_FACTOR), PAY_REJECT, PAY_REJECT},
-    {CODE(INVALID_REPLICA_ASSIGNMENT), PAY_REJECT, PAY_REJECT},
-    {CODE(INVALID_CONFIG), PAY_REJECT, PAY_REJECT},
-    {CODE(INVALID_REQUEST), PAY_REJECT, PAY_REJECT},
+    {CODE(INVALID_PARTITIONS), PAY_RETRY, PAY_REJECT},
+    {CODE(INVALID_REPLICATION_FACTOR), PAY_RETRY, PAY_REJECT},
+    {CODE(INVALID_REPLICA_ASSIGNMENT), PAY_RETRY, PAY_REJECT},
+    {CODE(INVALID_CONFIG), PAY_RETRY, PAY_REJECT},
+    {CODE(INVALID_REQUEST), PAY_RETRY, PAY_REJECT},
     {CODE(NOT_CONTROLLER), PAY_UNKNOWN, PAY_RETRY},
 };
 
@@ -147,6 +152,33 @@ enum pay_status pay_kafka_client_class(int code)
         return PAY_OK;
     }
     return row != NULL ? row->client : PAY_RETRY;
+}
+
+bool pay_kafka_is_too_large(int code)
+{
+    return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+           code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
+           code == RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE;
+}
+
+bool pay_kafka_is_refusal(int code)
+{
+    switch (code) {
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+    case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool pay_kafka_is_full(int code)
+{
+    return code == RD_KAFKA_RESP_ERR__QUEUE_FULL;
 }
 
 const char *pay_kafka_error_name(int code)

@@ -9,6 +9,8 @@
 #ifndef PAY_IO_KAFKA_KAFKA_ERROR_H
 #define PAY_IO_KAFKA_KAFKA_ERROR_H
 
+#include <stdbool.h>
+
 #include "common/base/err.h"
 
 /** What a delivery report says about the log. */
@@ -22,13 +24,21 @@ enum pay_kafka_persisted {
 /**
  * @brief Class of a delivery report or of a refused produce call.
  * @return PAY_OK for code 0. PAY_RETRY: certainly not in the log. PAY_UNKNOWN: may be in the log.
- *         PAY_REJECT: this record will never be taken (too large, not allowed, invalid).
+ *         PAY_REJECT: this very record will never be taken (too large, invalid). A topic that is
+ *         not there or not allowed to us refuses every record: PAY_RETRY.
  *         PAY_FATAL: the producer is finished and must be rebuilt.
  */
 enum pay_status pay_kafka_produce_class(int code, enum pay_kafka_persisted persisted);
 /** @brief Class of an error from poll, commit or an admin call: PAY_OK, PAY_RETRY, PAY_REJECT,
  * PAY_FATAL. */
 enum pay_status pay_kafka_client_class(int code);
+/** @return it is the size of a record that was refused. */
+bool pay_kafka_is_too_large(int code);
+/** @return Kafka has said that the topic takes nothing from us now: no right, or it is not there.
+ */
+bool pay_kafka_is_refusal(int code);
+/** @return the producer's own queue is full: the topic has said nothing. */
+bool pay_kafka_is_full(int code);
 /** @return librdkafka's name such as "_MSG_TIMED_OUT"; never NULL. */
 const char *pay_kafka_error_name(int code);
 

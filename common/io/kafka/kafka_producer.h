@@ -77,8 +77,9 @@ pay_kafka_producer_new(const struct pay_kafka_producer_options *options,
                        struct pay_kafka_producer **ret_producer, struct pay_err *err);
 /**
  * @brief Queue one record. Never blocks.
- * @return PAY_OK: one report will come. PAY_RETRY: queue full or closing. PAY_REJECT: too large or
- *         invalid. PAY_FATAL: rebuild the producer.
+ * @return PAY_OK: one report will come. PAY_RETRY: queue full or closing (code 0), or the topic is
+ *         not there or not allowed to us now. PAY_REJECT: too large or invalid. PAY_FATAL: rebuild
+ *         the producer.
  */
 PAY_MUST_CHECK enum pay_status pay_kafka_produce(struct pay_kafka_producer *producer,
                                                  const struct pay_kafka_record *record,

@@ -339,7 +339,7 @@ static void broker_errors_are_ridden_out_without_doubles(void **state)
     assert_int_equal(poll_some(world, world->consumers[0], 1, times, false), 0);
 }
 
-static void refusals_are_reject(void **state)
+static void only_the_record_itself_is_rejected(void **state)
 {
     struct world *world = *state;
     struct pay_kafka_producer_options options = producer_options(world);
@@ -355,7 +355,7 @@ static void refusals_are_reject(void **state)
                                       RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
     must(world, produce(world, 1));
     poll_until_reported(world, 1);
-    assert_int_equal(world->seen.last[1].status, PAY_REJECT);
+    assert_int_equal(world->seen.last[1].status, PAY_RETRY); /* It says nothing of the record. */
     assert_string_equal(world->seen.last[1].reason, "TOPIC_AUTHORIZATION_FAILED");
     assert_int_equal(world->seen.last[1].persisted, PAY_KAFKA_NOT_PERSISTED);
     assert_int_equal(atomic_load(&world->seen.calls[0]), 0); /* A refused call has no report. */
@@ -864,7 +864,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FAULT_TEST(delivered_to_the_partition_of_its_key),
         FAULT_TEST(broker_errors_are_ridden_out_without_doubles),
-        FAULT_TEST(refusals_are_reject),
+        FAULT_TEST(only_the_record_itself_is_rejected),
         FAULT_TEST(full_queue_is_retry_and_close_reports_the_rest),
         FAULT_TEST(a_report_comes_within_the_message_timeout),
         FAULT_TEST(sent_but_unanswered_is_unknown),

@@ -352,14 +352,17 @@ def plain(stack, record):
     return json.dumps([record["kind"], command["value"].hex(), command["signature"].hex(), repr(sealed)])
 
 
-def test_what_kafka_refuses_for_good_is_put_aside_and_the_rest_goes_on(servers):
-    """An input that the broker never takes: not a reason to stand still for ever."""
+@pytest.mark.parametrize("small", [("inputs",), ("inputs", "dlq")], ids=["inputs", "both"])
+def test_what_kafka_refuses_for_good_is_put_aside_and_the_rest_goes_on(servers, small):
+    """An input that the broker never takes: not a reason to stand still for ever. Nor to be nowhere, where its dead letter
+    is too large as well."""
     with Stack(servers, redis=False, partitions=1) as stack:
         world = World(stack)
         admin = AdminClient({"bootstrap.servers": stack.brokers})
-        small = ConfigEntry("max.message.bytes", "4000", incremental_operation=AlterConfigOpType.SET)
-        resource = ConfigResource(ConfigResource.Type.TOPIC, stack.topic_name("inputs"), incremental_configs=[small])
-        list(admin.incremental_alter_configs([resource]).values())[0].result(15)
+        for topic in small:
+            entry = ConfigEntry("max.message.bytes", "4000", incremental_operation=AlterConfigOpType.SET)
+            resource = ConfigResource(ConfigResource.Type.TOPIC, stack.topic_name(topic), incremental_configs=[entry])
+            list(admin.incremental_alter_configs([resource]).values())[0].result(15)
         before, large, after = (new_payment_id() for _ in range(3))
         secret = account(world)["webhook_secret"]
         for payment, padding in ((before, ""), (large, "x" * 6000), (after, "")):  # in one batch
@@ -368,8 +371,10 @@ def test_what_kafka_refuses_for_good_is_put_aside_and_the_rest_goes_on(servers):
         relay = stack.service("relay").start()
         for payment in (before, after):
             world.wait_inputs(payment)
-        (letter,) = world.wait_dead(key=large.encode())
-        assert letter["reason_code"] == "TOO_LARGE"
+        (letter,) = world.wait_dead(reason_code="TOO_LARGE")
+        assert letter["topic"] == stack.topic_name("notifications")
+        is_whole = (letter["key"], letter["sealed_value"] is None) == (large.encode(), False)
+        assert is_whole == ("dlq" not in small), "else its place in the topic says where the bytes are"
         world.settled()
         assert world.inputs(large) == []
         assert relay.stop() == 0

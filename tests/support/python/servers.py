@@ -89,12 +89,18 @@ class ApacheKafka:
     kind = "apache"
     replication = 1
 
-    def __init__(self, directory):
+    def __init__(self, directory, settings=""):
+        """settings: more lines for its server.properties."""
         self.directory, self.port = directory, free_port(2)  # the controller listens on the next one
+        self._settings = settings
 
     def start(self):
         script("kafka-fetch.sh")
-        script("kafka-single.sh", "start", self.directory, self.port)
+        env = {}
+        if self._settings:
+            env["CONF"] = str(self.directory) + ".conf"
+            pathlib.Path(env["CONF"]).write_text(self._settings)
+        script("kafka-single.sh", "start", self.directory, self.port, **env)
         self.brokers = f"127.0.0.1:{self.port}"
         return self
 
@@ -182,15 +188,17 @@ class Redis:
 
 
 class Servers:
-    """What many tests share: one PostgreSQL cluster and one Apache Kafka, each started at first need."""
+    """What many tests share: one PostgreSQL cluster and one Apache Kafka, each started at first need. kafka_settings:
+    lines for the server.properties of a broker that is started here in any case."""
 
     kafka_replication = 1  # of the topics on it
 
-    def __init__(self):
+    def __init__(self, kafka_settings=""):
         self._work = None
         self._started = []
         self._pg = os.environ.get("PAYFACT_TEST_PG")
-        self._kafka = os.environ.get("PAYFACT_TEST_KAFKA")
+        self._kafka_settings = kafka_settings
+        self._kafka = None if kafka_settings else os.environ.get("PAYFACT_TEST_KAFKA")
 
     def __enter__(self):
         return self
@@ -217,7 +225,7 @@ class Servers:
     @property
     def kafka_brokers(self):
         if not self._kafka:
-            self._kafka = self._start(ApacheKafka, "kafka").brokers
+            self._kafka = self._start(lambda directory: ApacheKafka(directory, self._kafka_settings), "kafka").brokers
         return self._kafka
 
     def admin(self, statement):

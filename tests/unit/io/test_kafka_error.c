@@ -58,21 +58,22 @@ static const struct row rows[] = {
     {"_UNKNOWN_TOPIC", -188, R, U, R},
     {"_UNKNOWN_PARTITION", -190, R, U, R},
     {"UNKNOWN_TOPIC_OR_PART", 3, R, U, R},
-    /* Refused for good, unless an earlier try may have been taken. */
+    /* The record itself is refused for good, unless an earlier try may have been taken. */
     {"MSG_SIZE_TOO_LARGE", 10, J, U, J},
     {"RECORD_LIST_TOO_LARGE", 18, J, U, J},
     {"INVALID_MSG_SIZE", 4, J, U, J},
-    {"INVALID_MSG", 2, J, U, J},
     {"INVALID_RECORD", 87, J, U, J},
-    {"INVALID_TIMESTAMP", 32, J, U, J},
-    {"TOPIC_EXCEPTION", 17, J, U, J},
-    {"TOPIC_AUTHORIZATION_FAILED", 29, J, U, R},
-    {"CLUSTER_AUTHORIZATION_FAILED", 31, J, U, R},
-    {"INVALID_REQUIRED_ACKS", 21, J, U, J},
-    {"UNSUPPORTED_FOR_MESSAGE_FORMAT", 43, J, U, J},
-    {"POLICY_VIOLATION", 44, J, U, J},
-    {"_INVALID_ARG", -186, J, U, J},
-    {"_BAD_MSG", -199, J, U, R},
+    /* Every record would be: it says nothing of this one. */
+    {"TOPIC_AUTHORIZATION_FAILED", 29, R, U, R},
+    {"CLUSTER_AUTHORIZATION_FAILED", 31, R, U, R},
+    {"TOPIC_EXCEPTION", 17, R, U, J},
+    {"INVALID_TIMESTAMP", 32, R, U, J},
+    {"INVALID_MSG", 2, R, U, J},
+    {"INVALID_REQUIRED_ACKS", 21, R, U, J},
+    {"UNSUPPORTED_FOR_MESSAGE_FORMAT", 43, R, U, J},
+    {"POLICY_VIOLATION", 44, R, U, J},
+    {"_INVALID_ARG", -186, R, U, J},
+    {"_BAD_MSG", -199, R, U, R},
     /* The producer must be rebuilt. */
     {"_FATAL", -150, F, F, F},
     {"_FENCED", -144, F, F, F},
@@ -91,7 +92,7 @@ static const struct row rows[] = {
     {"INVALID_GROUP_ID", 24, F, F, F},
     {"INVALID_SESSION_TIMEOUT", 26, F, F, F},
     {"GROUP_MAX_SIZE_REACHED", 81, F, F, F},
-    {"GROUP_AUTHORIZATION_FAILED", 30, J, U, R},
+    {"GROUP_AUTHORIZATION_FAILED", 30, R, U, R},
     {"ILLEGAL_GENERATION", 22, R, U, R},
     {"UNKNOWN_MEMBER_ID", 25, R, U, R},
     {"REBALANCE_IN_PROGRESS", 27, R, U, R},
@@ -102,11 +103,11 @@ static const struct row rows[] = {
     {"COORDINATOR_NOT_AVAILABLE", 15, R, U, R},
     {"NOT_COORDINATOR", 16, R, U, R},
     /* Topics. */
-    {"INVALID_PARTITIONS", 37, J, U, J},
-    {"INVALID_REPLICATION_FACTOR", 38, J, U, J},
-    {"INVALID_REPLICA_ASSIGNMENT", 39, J, U, J},
-    {"INVALID_CONFIG", 40, J, U, J},
-    {"INVALID_REQUEST", 42, J, U, J},
+    {"INVALID_PARTITIONS", 37, R, U, J},
+    {"INVALID_REPLICATION_FACTOR", 38, R, U, J},
+    {"INVALID_REPLICA_ASSIGNMENT", 39, R, U, J},
+    {"INVALID_CONFIG", 40, R, U, J},
+    {"INVALID_REQUEST", 42, R, U, J},
     {"NOT_CONTROLLER", 41, R, U, R},
     /* Unlisted. */
     {"_FS", -189, R, U, R},
@@ -143,11 +144,38 @@ static void no_error_is_ok(void **state)
     assert_string_equal(pay_kafka_error_name(0), "NO_ERROR");
 }
 
+/* Whoever gives a record up labels it by this. */
+static void only_sizes_are_too_large(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const int code = rows[i].code;
+        assert_int_equal(pay_kafka_is_too_large(code), code == 10 || code == 18 || code == 4);
+    }
+}
+
+/* Of a refusal nothing is to be expected soon; of an outage it is. */
+static void refusals_are_told_from_outages(void **state)
+{
+    (void)state;
+    static const int refusals[] = {29, 31, 17, 3, -188, -190};
+    static const int others[] = {0, 10, 19, -192, -195, -184, -150};
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        assert_true(pay_kafka_is_refusal(refusals[i]));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_false(pay_kafka_is_refusal(others[i]));
+        assert_int_equal(pay_kafka_is_full(others[i]), others[i] == -184);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_code_has_its_class),
         cmocka_unit_test(no_error_is_ok),
+        cmocka_unit_test(only_sizes_are_too_large),
+        cmocka_unit_test(refusals_are_told_from_outages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
