@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/store/deadlines.h"
-#include "tests/support/testdb.h"
+#include "tests/support/teststore.h"
 
 struct world {
     struct pay_testdb db;
@@ -25,26 +25,13 @@ static void must(struct world *world, enum pay_status status)
     }
 }
 
-static struct pay_store *open_store(struct world *world, const char *role)
-{
-    char conninfo[1024];
-    struct pay_store *store = NULL;
-    (void)snprintf(conninfo, sizeof(conninfo), "%s options='-c role=payfact_%s'",
-                   world->db.conninfo, role);
-    const struct pay_pg_options options = {.conninfo = conninfo,
-                                           .application_name = "payfact-test"};
-    must(world, pay_store_new(&options, &store, &world->err));
-    must(world, pay_store_connect(store, &world->err));
-    return store;
-}
-
 static int setup(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
     *state = world;
     pay_testdb_open(&world->db);
-    world->recovery = open_store(world, "recovery");
-    world->processor = open_store(world, "processor");
+    world->recovery = pay_teststore_open(&world->db, "recovery");
+    world->processor = pay_teststore_open(&world->db, "processor");
     return 0;
 }
 

@@ -19,7 +19,7 @@
 #include "common/store/money.h"
 #include "common/store/order.h"
 #include "common/store/snapshot.h"
-#include "tests/support/testdb.h"
+#include "tests/support/teststore.h"
 
 #define P "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 #define Q "01BX5ZZKBKACTAV9WEVGEMMVRZ"
@@ -61,10 +61,7 @@ static int setup(void **state)
     pay_testdb_open(&world->db);
     pay_testdb_run(&world->db, payments);
     world->arena = pay_arena_new((size_t)16 << 20);
-    const struct pay_pg_options options = {.conninfo = world->db.conninfo,
-                                           .application_name = "payfact-test"};
-    must(world, pay_store_new(&options, &world->store, &world->err));
-    must(world, pay_store_connect(world->store, &world->err));
+    world->store = pay_teststore_open(&world->db, NULL);
     return 0;
 }
 

@@ -21,7 +21,7 @@
 #include "common/store/order.h"
 #include "common/store/outbox.h"
 #include "common/store/snapshot.h"
-#include "tests/support/testdb.h"
+#include "tests/support/teststore.h"
 
 #define P1 "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 #define P2 "01BX5ZZKBKACTAV9WEVGEMMVRZ"
@@ -43,24 +43,14 @@ static void must(struct world *world, enum pay_status status)
     }
 }
 
-static struct pay_store *open_store(struct world *world)
-{
-    struct pay_store *store = NULL;
-    const struct pay_pg_options options = {.conninfo = world->db.conninfo,
-                                           .application_name = "payfact-test"};
-    must(world, pay_store_new(&options, &store, &world->err));
-    must(world, pay_store_connect(store, &world->err));
-    return store;
-}
-
 static int setup(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
     *state = world;
     pay_testdb_open(&world->db);
     world->arena = pay_arena_new((size_t)16 << 20);
-    world->a = open_store(world);
-    world->b = open_store(world);
+    world->a = pay_teststore_open(&world->db, NULL);
+    world->b = pay_teststore_open(&world->db, NULL);
     return 0;
 }
 
