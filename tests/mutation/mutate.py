@@ -4,7 +4,7 @@
 
     tests/mutation/mutate.py BUILD_DIR [FILE ...] [--sample N] [--last] [--list] [--steps unit,sanitized,properties]
 
-FILE      names below common/core without ".c"; none: all but those of OPEN
+FILE      names below common/core without ".c"; none: all
 --sample  N mutants of these, the same ones for the same sources, for the unit tests alone
 --last    only those that survived the last run (after tests were added)
 --list    print what survived so far as survivors.txt wants it
@@ -37,12 +37,6 @@ from mutants import mutants_of
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORE = ROOT / "common" / "core"
 EXPLAINED = pathlib.Path(__file__).with_name("survivors.txt")
-
-# Files whose survivors nobody has gone through to the end: only when they are named.
-OPEN = (
-    "admit", "attempt", "command_control", "command_money", "control", "decide_command", "decide_deadline", "decide_dispute", "decide_event",
-    "decide_money", "id", "money", "money_action", "money_deadline", "money_rule", "rule", "turn", "types",
-)  # fmt: skip
 
 # A step of the ladder: flags of the core, the library it stands for, what is run, how long it may compute.
 UNIT = "test_unit_core_"
@@ -223,12 +217,13 @@ class Ladder:
 
 
 def explanations():
-    """{(file, before, after): reason} of survivors.txt: a line with the file's name, pairs of - and + lines, a reason."""
-    found, file, before, pairs, reason = {}, None, None, [], []
+    """{(file, before, after): [reason, ...]} of survivors.txt: a line with the file's name, pairs of - and + lines, a reason. A pair
+    that stands there twice is of two lines that are alike, in the order of the file."""
+    found, file, before, pairs, reason = collections.defaultdict(list), None, None, [], []
 
     def close():
         for pair in pairs:
-            found[(file, *pair)] = " ".join(reason)
+            found[(file, *pair)].append(" ".join(reason))
         if pairs and not reason:
             sys.exit(f"{EXPLAINED.name}: no reason for {file}: {pairs[0]}")
 
@@ -247,14 +242,14 @@ def explanations():
         else:
             file = line
     close()
-    return found
+    return dict(found)
 
 
 class Run:
     def __init__(self, build, ladder):
         self.ladder, self.explained = ladder, explanations()
         self.survivors, self.by = [], collections.Counter()
-        self.met = set()  # explanations that a survivor has
+        self.met = collections.Counter()  # how many explanations of a key have a survivor
         self.record = ladder.folder / "survived.json"
 
     def judge(self, source, mutant):
@@ -262,20 +257,20 @@ class Run:
         killer = self.ladder.killer(source, text)
         key = (source.name, before, after)
         step = killer and killer.split(":")[0]
-        reason = self.explained.get(key, "")
+        reason = "".join(self.explained.get(key, [])[self.met[key] :][:1])  # of the next one alike
         later = reason[len(LATER) :].split(":")[0] if reason.startswith(LATER) else ""
         if killer is None:
             self.by["does not compile"] += 1
         elif killer and (step == self.ladder.names[0] or step == later):
             self.by[step] += 1
-            self.met |= {key} if step == later else set()
+            self.met[key] += 1 if step == later else 0
         elif killer or not reason or (later and later in self.ladder.names):
             self.by["survived the unit tests" if killer else "survived"] += 1
             self.survivors.append([source.name, number, before, after, killer])
             print(f"survived{f' until {killer}' if killer else ''}: {source.relative_to(ROOT)}:{number}: {before}  =>  {after}", flush=True)
             self.record.write_text(json.dumps(self.survivors))
         else:
-            self.met.add(key)
+            self.met[key] += 1
             self.by["explained"] += 1
 
     def said(self):
@@ -309,7 +304,7 @@ def main():
         parser.error(f"no such file in common/core: {sorted(unknown)}")
     everything = [(s, m) for s in sources for m in mutants_of(s.read_text())]
     keys = {(s.name, m[1], m[2]) for s, m in everything}
-    chosen = [(s, m) for s, m in everything if (s.stem in options.files if options.files else s.stem not in OPEN)]
+    chosen = [(s, m) for s, m in everything if not options.files or s.stem in options.files]
     if options.last:
         wanted = {(row[0], row[2], row[3]) for row in last}
         chosen = [(s, m) for s, m in chosen if (s.name, m[1], m[2]) in wanted]
@@ -327,7 +322,7 @@ def main():
     old = stale(run.explained, keys)
     if not options.sample:
         judged = {(s.name, m[1], m[2]) for s, m in chosen}
-        old += [key for key in run.explained if key in judged and key not in run.met]
+        old += [key for key, reasons in run.explained.items() if key in judged for _ in reasons[run.met[key] :]]
     for key in old:
         print(f"an explanation without a survivor: {key}")
     return 1 if run.survivors or old else 0

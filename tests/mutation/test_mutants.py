@@ -45,9 +45,30 @@ def test_an_explanation_without_a_reason_is_refused(text, tmp_path, monkeypatch)
 
 def test_explanations_are_read(tmp_path, monkeypatch):
     monkeypatch.setattr(mutate, "EXPLAINED", tmp_path / "survivors.txt")
-    mutate.EXPLAINED.write_text("# about\n\nx.c\n- a\n+ b\n- a\n+ c\n= the same\n= number\n\n- d\n+ e\n= killed by sanitized\n")
-    assert mutate.explanations() == {("x.c", "a", "b"): "the same number", ("x.c", "a", "c"): "the same number",
-                                     ("x.c", "d", "e"): "killed by sanitized"}  # fmt: skip
+    mutate.EXPLAINED.write_text("# about\n\nx.c\n- a\n+ b\n- a\n+ c\n= the same\n= number\n\n- d\n+ e\n= killed by sanitized\n\n- a\n+ b\n= as well\n")
+    assert mutate.explanations() == {("x.c", "a", "b"): ["the same number", "as well"], ("x.c", "a", "c"): ["the same number"],
+                                     ("x.c", "d", "e"): ["killed by sanitized"]}  # fmt: skip
+
+
+class Ladder:
+    """Kills nothing."""
+
+    names = ("unit",)
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def killer(self, source, text):
+        return ""
+
+
+def test_of_survivors_that_are_alike_each_is_explained(tmp_path, monkeypatch):
+    monkeypatch.setattr(mutate, "EXPLAINED", tmp_path / "survivors.txt")
+    mutate.EXPLAINED.write_text("x.c\n- a\n+ b\n= why\n")
+    run = mutate.Run(tmp_path, Ladder(tmp_path))
+    for number in (1, 2):
+        run.judge(mutate.CORE / "x.c", (number, "a", "b", "text"))
+    assert [row[1] for row in run.survivors] == [2]
 
 
 def test_every_explanation_is_of_a_mutant_that_there_is():

@@ -184,6 +184,30 @@ static void totals_that_are_no_number_are_not_told(void **state)
     }
 }
 
+/* Of every attempt, and of captures and refunds each: else a hand was in the database. */
+static void reservations_add_up_to_what_is_open(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    world_start_manual(w);
+    world_keep_actions(w);
+    world_put(w, 1, PAY_ATTEMPT_FAILED);
+    world_put(w, 2, PAY_ATTEMPT_AUTHORIZED);
+    world_money_command(w, PAY_CMD_CAPTURE, 3000);
+    world_money_command(w, PAY_CMD_CAPTURE, 2000);
+    assert_int_equal(w->attempts[1].amounts.capture_reserved, 5000);
+    assert_true(pay_snapshot_adds_up(&w->snap));
+    int64_t *const reserved[] = {
+        &w->attempts[0].amounts.capture_reserved, &w->attempts[0].amounts.refund_reserved,
+        &w->attempts[1].amounts.capture_reserved, &w->attempts[1].amounts.refund_reserved};
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        *reserved[i] += 1;
+        assert_false(pay_snapshot_adds_up(&w->snap));
+        *reserved[i] -= 1;
+    }
+}
+
 static void a_case_is_named_by_its_number_of_that_kind(void **state)
 {
     (void)state;
@@ -215,6 +239,7 @@ int main(void)
         cmocka_unit_test(deciding_again_makes_the_same_decision),
         cmocka_unit_test(the_longest_cause_fits_every_fact),
         cmocka_unit_test(totals_that_are_no_number_are_not_told),
+        cmocka_unit_test(reservations_add_up_to_what_is_open),
         cmocka_unit_test(a_case_is_named_by_its_number_of_that_kind),
     };
     return cmocka_run_group_tests_name("decide", tests, NULL, NULL);

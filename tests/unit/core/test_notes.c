@@ -535,6 +535,25 @@ static void note_4_a_replay_teaches_the_reference_which_is_then_asked_for(void *
     }
 }
 
+/* Known at last, it can be canceled, and here only asked about; its reference is asked for too. */
+static void what_is_asked_for_two_reasons_is_asked_once(void **state)
+{
+    (void)state;
+    struct world *w = &world;
+
+    start_unknown(w);
+    set_traits(w, 0, false, false);
+    world_command(w, PAY_CMD_CANCEL_PAYMENT);
+    world_decide_command(w);
+    world_event(w, PAY_EV_ATTEMPT_PROCESSING, 1);
+    world_answers(w, ".SUBMIT", PAY_QUERY_BY_IDEMPOTENT_REPLAY, w->now_us);
+    refer(w, PAY_REF_INTENT, "pi_1");
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    assert_verdict(w, IGNORE, "WEAK_AFTER_UNKNOWN");
+    assert_true(world_row_due(w, PAY_DEADLINE_ACTION, 1) > w->now_us);
+    assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+}
+
 static void note_5_a_time_out_does_not_undo_a_webhook(void **state)
 {
     (void)state;
@@ -1425,6 +1444,7 @@ int main(void)
         cmocka_unit_test(note_3_every_create_carries_an_expiry_never_later_than_the_orders),
         cmocka_unit_test(note_4_unknown_is_left_by_webhook_or_by_the_first_sends_own_answer),
         cmocka_unit_test(note_4_a_replay_teaches_the_reference_which_is_then_asked_for),
+        cmocka_unit_test(what_is_asked_for_two_reasons_is_asked_once),
         cmocka_unit_test(note_5_a_time_out_does_not_undo_a_webhook),
         cmocka_unit_test(note_2_a_second_attempts_sends_are_its_own),
         cmocka_unit_test(note_2_a_second_attempts_reference_is_its_own),

@@ -603,6 +603,8 @@ static void what_is_due_after_its_end_is_not_repeated(void **state)
     w->now_us = world_action(w, "R01")->give_up_at_us;
     world_wait_for_id(w, PAY_DEADLINE_SEND, world_id("R01"));
     assert_verdict(w, APPLY, "NOT_REPEATED");
+    assert_int_equal(world_action(w, "R01")->retry_at_us, 0);
+    assert_int_equal(world_action(w, "R01")->change, PAY_ROW_UPDATED);
     assert_int_equal(world_count_jobs(w, PAY_JOB_REFUND), 0);
     assert_int_equal(world_row_of(w, PAY_DEADLINE_SEND, world_id("R01")), -1);
     assert_true(world_row_of(w, PAY_DEADLINE_ANSWER, world_id("R01")) > 0);
@@ -778,10 +780,15 @@ static void late_success_is_booked_if_it_fits_else_blocks(void **state)
     struct world *w = &world;
 
     refund_sent(w, 7000);
-    world_action_say(w, PAY_EV_REFUND_FAILED, "R01", PAY_EVIDENCE_QUERY);
+    world_action_event(w, PAY_EV_REFUND_FAILED, "R01")->failure_class = PAY_FAILURE_EXPIRED;
+    w->event.failure_code = PAY_STR("expired_card");
+    world_decide(w, PAY_EVIDENCE_QUERY);
+    assert_string_equal(world_action(w, "R01")->failure_code, "expired_card");
     world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
     assert_verdict(w, APPLY, "LATE_SUCCESS");
     assert_amounts(w, 1, 10000, 0, 10000, 0, 7000, 0);
+    assert_int_equal(world_action(w, "R01")->failure_class, PAY_FAILURE_NONE);
+    assert_string_equal(world_action(w, "R01")->failure_code, "");
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY_REFUND), 1);
 
     refund_sent(w, 7000);
@@ -948,8 +955,10 @@ static void a_sum_from_before_a_refund_of_ours_shows_nothing(void **state)
     world_action_say(w, PAY_EV_REFUND_SUCCEEDED, "R01", PAY_EVIDENCE_WEBHOOK);
     assert_int_equal(w->snap.refund_count, 1);
     assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 1);
+    const int64_t learned_us = w->now_us;
     for (int before = 1; before >= 0; before--) { /* At the same time is no later either. */
-        sum_asked(w, 5000, w->now_us - before);
+        w->now_us += SECOND;
+        sum_asked(w, 5000, learned_us - before);
         assert_verdict(w, IGNORE, "SUM_TO_BE_CONFIRMED");
         assert_int_equal(world_count_jobs(w, PAY_JOB_QUERY), 0); /* In its time, not in a circle. */
         assert_int_equal(world_row_due(w, PAY_DEADLINE_QUERY, 1), w->now_us + WORLD_QUERY_FIRST);
