@@ -159,12 +159,14 @@ static void note(struct pay_psp_worker *worker, const struct pay_psp_work *work,
         worker->ingest->metrics[PAY_IM_CALL_SECONDS],
         (const char *const[]){work->job.psp_account.ptr, pay_job_kind_name(work->job.kind)},
         call->result.elapsed_us);
+    const bool is_answer = call->result.delivery == PAY_HTTP_ANSWERED;
     pay_log(PAY_LOG_INFO, "psp_called", PAY_F_STR("payment_id", work->job.payment_id.ptr),
             PAY_F_STR("job_id", work->job.job_id.ptr), PAY_F_INT("send_no", call->send_no),
             PAY_F_STR("query_by", pay_query_by_name(call->query_by)),
             PAY_F_STR("delivery", pay_http_delivery_name(call->result.delivery)),
             PAY_F_INT("http_status", call->result.status),
-            PAY_F_INT("elapsed_ms", call->result.elapsed_us / 1000));
+            PAY_F_INT("elapsed_ms", call->result.elapsed_us / 1000),
+            PAY_F_STR("why", is_answer ? NULL : call->result.text));
 }
 
 void pay_psp_send(struct pay_psp_worker *worker, const struct pay_psp_work *work,
