@@ -28,6 +28,7 @@ from schedule import schedule_of
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PORTS = (10000, 32000)
+LINES_MAX, LINE_MAX = 12, 400  # of a failure, when it is told a second time
 REACH = ("point", "pg_crash_in_commit", "pg_commit_lost")  # faults that need the run to come to a place
 
 
@@ -55,13 +56,16 @@ class Worker:
         self.process.stdin.close()
         self.process.wait()
 
-    def _ask(self, seed):
+    def _ask(self, turn):
+        """turn: a seed and the name of its folder of logs."""
+        seed, name = turn
         try:
-            print(seed, file=self.process.stdin, flush=True)
+            print(seed, name, file=self.process.stdin, flush=True)
             line = self.process.stdout.readline()
-            return json.loads(line)
+            return json.loads(line) | {"name": name}
         except (OSError, ValueError) as error:
-            return {"seed": seed, "problems": [f"the worker has ended: {error}"], "hits": [], "ends": {}, "phases": {}}
+            problems = [f"the worker has ended: {error}"]
+            return {"seed": seed, "name": name, "problems": problems, "hits": [], "ends": {}, "phases": {}}
 
 
 def seconds(result):
@@ -90,16 +94,28 @@ def parse():
     return parser.parse_args()
 
 
+def turns_of(options):
+    """Each seed with the name of its folder of logs; a seed that repeats has one for each time."""
+    if options.seed:
+        return [(options.seed, f"seed-{options.seed}" + (f".{n}" if n > 1 else "")) for n in range(1, options.repeat + 1)]
+    return [(seed, f"seed-{seed}") for seed in range(options.first, options.first + options.seeds)]
+
+
+def details(result, options):
+    again = f"logs: {options.keep}/{result['name']}; alone: ./scripts/test --label=crash --seed {result['seed']}"
+    return [f"           {text}" for text in (*result["problems"], again)] if result["problems"] else []
+
+
 def main():
     options = parse()
-    numbers = [options.seed] * options.repeat if options.seed else list(range(options.first, options.first + options.seeds))
+    turns = turns_of(options)
     if options.list:
-        for number in numbers:
-            print(schedule_of(number).text())
+        for seed, _ in turns:
+            print(schedule_of(seed).text())
         return 0
     on_one_broker, on_three = queue.SimpleQueue(), queue.SimpleQueue()
-    for number in numbers:
-        (on_three if schedule_of(number).cluster else on_one_broker).put(number)
+    for turn in turns:
+        (on_three if schedule_of(turn[0]).cluster else on_one_broker).put(turn)
     lines = open(os.environ["PAY_CRASH_LINES"], "a") if os.environ.get("PAY_CRASH_LINES") else None  # noqa: SIM115
     lock = threading.Lock()
 
@@ -111,12 +127,10 @@ def main():
                     print(text, file=lines, flush=True)
 
     def say(result):
-        again = f"logs: {options.keep}/seed-{result['seed']}; alone: ./scripts/test --label=crash --seed {result['seed']}"
-        indented = [f"           {text}" for text in (*result["problems"], again)] if result["problems"] else []
-        tell(line_of(result), *indented)
+        tell(line_of(result), *details(result, options))
 
     began = time.monotonic()
-    count = min(options.workers, len(numbers))
+    count = min(options.workers, len(turns))
     # The first worker alone runs those with three brokers, before the others: six brokers beside each other are too many.
     workers = [Worker(i, count, options, [on_three, on_one_broker] if i == 0 else [on_one_broker], say) for i in range(count)]
     for worker in workers:
@@ -128,10 +142,13 @@ def main():
     for result in results:
         for phase, lasted in result["phases"].items():
             phases[phase] = phases.get(phase, 0) + lasted / len(results)
-    tell(f"{len(results) - len(failed)} of {len(numbers)} seeds passed in {took:.0f} s; {sum(phases.values()):.1f} s a seed: "
+    tell(f"{len(results) - len(failed)} of {len(turns)} seeds passed in {took:.0f} s; {sum(phases.values()):.1f} s a seed: "
          + ", ".join(f"{phase} {lasted:.1f}" for phase, lasted in phases.items()))  # fmt: skip
-    if failed or len(results) != len(numbers):
+    if failed or len(results) != len(turns):
         tell(f"failed: {failed}")
+        for result in results:  # once more: the end of a long log is what people see
+            if result["problems"]:
+                tell(f"seed {result['seed']:4d}  FAILED", *(text[:LINE_MAX] for text in details(result, options)[:LINES_MAX]))
         return 1
     return 0
 

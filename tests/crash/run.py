@@ -217,10 +217,9 @@ class Run:
 
     def _keep(self, stack):
         """What was going on, with the schedule and what differs."""
-        target = self.keep / f"seed-{self.schedule.seed}"
-        stack.keep(target)
-        (target / "schedule.txt").write_text(self.schedule.text() + "\n")
-        (target / "problems.txt").write_text("\n".join(self.result.problems) + "\n")
+        stack.keep(self.keep)
+        (self.keep / "schedule.txt").write_text(self.schedule.text() + "\n")
+        (self.keep / "problems.txt").write_text("\n".join(self.result.problems) + "\n")
 
 
 def _unfinished(stack, load):

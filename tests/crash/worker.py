@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One worker: a PostgreSQL and a broker of its own, which live over many seeds; seeds come on standard input, one result
-a seed goes out as one line of JSON. Started by campaign.py."""
+"""One worker: a PostgreSQL and a broker of its own, which live over many seeds; a seed and the name of its folder of logs come
+as a line of standard input, one result a seed goes out as one line of JSON. Started by campaign.py."""
 
 import json
 import os
@@ -113,9 +113,10 @@ def main():
     os.dup2(2, 1)  # nothing else writes among the results
     with CrashServers() as running:
         for line in sys.stdin:
-            schedule = schedule_of(int(line))
+            seed, name = line.split()
+            schedule = schedule_of(int(seed))
             running.use_kafka(schedule.cluster)
-            result = Run(schedule, running, keep, always)()
+            result = Run(schedule, running, keep / name, always)()
             if result.problems:
                 running.mend()
             print(json.dumps({"seed": result.seed, "problems": result.problems, "hits": [str(h) for h in result.hits],

@@ -181,7 +181,8 @@ def through_wire(stack, name):
         one_charge_at_most(stack, number, "SUCCEEDED")
         (gate,) = stack.sql("SELECT sends FROM psp_request WHERE action_id = %s", number)
         posts = [r for r in wire.requests if r[2].startswith("POST /v1/payment_intents ") and r[3] == number]
-        assert len(posts) == gate["sends"] == 2, "every POST on the wire passed the gate: libcurl repeated none by itself"
+        assert len(posts) == gate["sends"] == 2, (
+            f"every POST on the wire passed the gate: libcurl repeated none by itself; {wire.connections} connections: {wire.requests}")
         assert all(on_it == 1 for _, on_it, _, _ in posts), "a money call never uses a connection again"
     stack.psp.release()
 
