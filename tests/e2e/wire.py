@@ -29,9 +29,14 @@ class Wire:
         self.port = self._listener.getsockname()[1]
         self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{self.port}"
         self.connections = self.handshakes_failed = 0
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def close(self):
+        """The thread in accept() ends first: close() alone does not wake it, and it would go on with whatever socket gets
+        the same descriptor, the next test's Wire for one."""
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
         self._listener.close()
 
     def _accept(self):
