@@ -5,6 +5,7 @@ import ctypes
 import os
 import pathlib
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -124,6 +125,12 @@ class Process:
     def signal(self, number):
         if self.alive():
             self._popen.send_signal(number)
+
+    def takes_sigterm(self):
+        """False until it has come to main(): by then SIGTERM ends a program that knows nothing of it yet."""
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        masks = re.findall(r"^Sig(?:Blk|Cgt):\s*([0-9a-f]+)$", status, re.MULTILINE)
+        return any(int(mask, 16) >> (signal.SIGTERM - 1) & 1 for mask in masks)
 
     def ask_to_stop(self):
         """SIGTERM, once: a second one would end it at once. stop() waits for it."""

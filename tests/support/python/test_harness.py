@@ -76,6 +76,17 @@ def test_process_stops_by_term_and_by_kill(log_dir):
     assert process.stop() == -signal.SIGTERM  # a frozen one is thawed first
 
 
+def test_who_takes_sigterm_is_seen_from_outside(log_dir):
+    """Caught or blocked, as the services do; at the start neither."""
+    heedless = Process("heedless", [sys.executable, "-c", "import time\ntime.sleep(60)"], log_dir).start()
+    for how in ("signal.signal(signal.SIGTERM, print)", "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})"):
+        heeding = Process("heeding", [sys.executable, "-c", f"import signal, time\n{how}\ntime.sleep(60)"], log_dir).start()
+        wait_for("it has come to its handler", heeding.takes_sigterm)
+        heeding.kill9()
+    assert not heedless.takes_sigterm()
+    heedless.kill9()
+
+
 def test_a_process_that_ignores_term_is_an_error(log_dir):
     stubborn = Process("stubborn", [sys.executable, "-c", textwrap.dedent("""
         import signal, time
