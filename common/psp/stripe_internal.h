@@ -33,6 +33,7 @@ struct pay_stripe_scene {
     int64_t occurred_at_us;
     struct pay_str type_name; /**< Stripe's own name of the event; absent in answers. */
     struct pay_call call;
+    bool with_action;                   /**< Hand the customer's next step over. */
     const struct pay_json_value *error; /**< Of a refused call: codes for a decline. */
     struct pay_psp_item *items;
     size_t count, cap;

@@ -109,7 +109,7 @@ static void set_sdk(struct pay_stripe_scene *scene, const struct pay_json_value 
 static void set_action(struct pay_stripe_scene *scene, const struct pay_json_value *intent,
                        struct pay_event *event)
 {
-    if (event->type != PAY_EV_ATTEMPT_ACTION_REQUIRED) {
+    if (!scene->with_action || event->type != PAY_EV_ATTEMPT_ACTION_REQUIRED) {
         return;
     }
     if (!set_step(scene, pay_json_member(intent, "next_action"), &event->action)) {

@@ -215,7 +215,7 @@ enum pay_status pay_stripe_parse(const struct pay_psp_account *account,
 {
     struct pay_json *doc = NULL;
     struct pay_stripe_scene scene = {
-        .account = account, .arena = arena, .source = PAY_SOURCE_WEBHOOK};
+        .account = account, .arena = arena, .source = PAY_SOURCE_WEBHOOK, .with_action = true};
     enum pay_status status =
         pay_json_parse(raw->body, pay_psp_stripe.callback_bytes_max, &doc, err);
     if (status != PAY_OK) {

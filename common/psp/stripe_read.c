@@ -592,6 +592,7 @@ static bool init_answer(struct answer *answer)
     const struct pay_psp_response *response = answer->response;
     struct pay_stripe_scene *scene = &answer->scene;
     scene->source = source_of(response);
+    scene->with_action = scene->source == PAY_SOURCE_SYNC;
     scene->transport_key = pay_arena_printf(scene->arena, "%.*s:%d", (int)response->job->job_id.len,
                                             response->job->job_id.ptr, response->send_no);
     scene->call = (struct pay_call){.is_set = true,

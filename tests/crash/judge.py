@@ -14,6 +14,9 @@ from payfact_stack import ACCOUNT_B
 CASES_OF = {"page_race": None, "void": {"LATE_AUTHORIZATION"}, "capture_or_void": {"LATE_AUTHORIZATION"}}  # None: any
 UNFINISHED = ("CREATED", "SUBMITTED", "PROCESSING", "UNKNOWN")
 
+# What proves of a FAILED payment that nothing was charged. Of a page that nobody was handed: it was canceled at the PSP.
+PROOFS = {"page_paid": {"NSN", "NFD", "NO_ACTION"}}
+
 
 def differences(stack, load):
     return [line for check in CHECKS for line in check(stack, load)]
@@ -100,6 +103,8 @@ def ends(stack, load):
         "AND to_status = 'FAILED'"
     ):
         proofs.setdefault(row["payment_id"], set()).add(row["event_type"])
+    for row in stack.sql("SELECT payment_id FROM payment_attempt WHERE status = 'CANCELED' AND failure_code = 'NO_ACTION'"):
+        proofs.setdefault(row["payment_id"], set()).add("NO_ACTION")
     for payment in load.payments:
         status = orders.pop(payment.payment_id, None)
         if status is None:
@@ -108,7 +113,7 @@ def ends(stack, load):
             continue
         elif status != "FAILED":
             yield f"{payment.payment_id} ({payment.kind}): ended as {status}"
-        elif not proofs.get(payment.payment_id, set()) & {"NSN", "NFD"}:
+        elif not proofs.get(payment.payment_id, set()) & PROOFS.get(payment.kind, {"NSN", "NFD"}):
             yield f"{payment.payment_id} ({payment.kind}): FAILED by {proofs.get(payment.payment_id)}, which is no proof"
     for payment in orders:
         yield f"{payment}: an order that nobody asked for"

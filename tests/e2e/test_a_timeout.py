@@ -52,23 +52,23 @@ def test_a_o5_o9_a_time_out_converges_by_replay(stack):
     assert verdicts(stack, payment, "SUC").count("APPLY") == 1
 
 
-def test_a_page_that_a_time_out_hid_reaches_the_buyer(stack):
-    """The answer with the page was lost, so were its callbacks: the query finds it, and the buyer can pay after all."""
+def test_a_page_that_a_time_out_hid_is_canceled(stack):
+    """The answer with the page was lost, so were its callbacks. A query is no source of a page (contracts.md): it may be
+    old, and what it saw may be another object. The attempt is canceled at the PSP, and only then has the payment failed."""
     payment = new_payment_id()
     order = attempt(payment)
     hold_callbacks(stack, order)
     stack.psp.script({"order": order, "operation": "create", "do": "charge_then_timeout", "times": 1})
     stack.pay(2599, "EUR", payment_id=payment, instruments=["pm_card_authenticationRequired"])
-    event = stack.wait_event(payment, "PaymentActionRequired")
-    assert event["action"]["url"].startswith("https://hooks.stripe.com/redirect/")
+    stack.wait_event(payment, "PaymentFailed")
     (row,) = history(stack, payment, event_type="ACT", verdict="APPLY", aggregate="ATTEMPT")
     assert (row["from_status"], row["source"]) == ("UNKNOWN", "QUERY")
-    stack.psp.advance(account=ACCOUNT_A, order=order, to="succeeded")
+    assert stack.attempt_status(order) == "CANCELED" and stack.psp.requests(order=order, operation="cancel")
     stack.psp.release(order=order)
-    stack.wait_event(payment, "PaymentSucceeded")
     stack.idle()
-    assert published(stack, payment).count("PaymentActionRequired") == 1
-    assert stack.attempt_status(order) == "SUCCEEDED" and len(charges(stack, order)) == 1
+    (attempt_row,) = stack.sql("SELECT action_no, failure_code FROM payment_attempt WHERE attempt_id = %s", order)
+    assert (attempt_row["action_no"], attempt_row["failure_code"]) == (0, "NO_ACTION")
+    assert charges(stack, order) == []
 
 
 def test_a_u5_a_time_out_converges_by_reference(stack):

@@ -530,13 +530,6 @@ static bool say_answer(const struct apply *apply, enum xp_channel channel)
                                          .hands_out = a->first_answer == XP_ACTION});
 }
 
-/* In a callback or the answer to a query. */
-static bool shows_page(const struct apply *apply, int object)
-{
-    const struct xp_attempt *a = &apply->world->attempts[apply->step.attempt];
-    return object == XP_ACTION && kind_of(apply->config, a)->shows_page;
-}
-
 static bool say_cancel_answer(const struct apply *apply)
 {
     const struct xp_attempt *a = &apply->world->attempts[apply->step.attempt];
@@ -558,8 +551,7 @@ static bool say_query_answer(const struct apply *apply)
                                      .asked_at = slot->asked_at,
                                      .is_nameless = slot->object == XP_CANCELED &&
                                                     slot->query_by == PAY_QUERY_BY_REQUEST_NUMBER,
-                                     .is_short = a->is_short != 0,
-                                     .hands_out = shows_page(apply, slot->object)};
+                                     .is_short = a->is_short != 0};
     *slot = (struct xp_slot){0};
     return say(apply, saying);
 }
@@ -595,8 +587,7 @@ static bool deliver(const struct apply *apply)
     case XP_STEP_CALLBACK:
         return say(apply, (struct xp_saying){.channel = XP_BY_CALLBACK,
                                              .type = xp_event_of(step.arg),
-                                             .is_short = a->is_short != 0,
-                                             .hands_out = shows_page(apply, step.arg)});
+                                             .is_short = a->is_short != 0});
     case XP_STEP_SECOND_CALLBACK:
         return say(apply, (struct xp_saying){.channel = XP_BY_CALLBACK,
                                              .type = PAY_EV_ATTEMPT_SUCCEEDED,

@@ -121,9 +121,7 @@ struct xp_world {
 struct xp_kind {
     const char *name;
     bool can_cancel, confirm_moves_money, by_number, by_search, replays, expires;
-    bool names_late; /**< No reference before it is paid. */
-    bool shows_page; /**< Its callbacks and queries bring the page too, not its first answer alone.
-                      */
+    bool names_late;   /**< No reference before it is paid. */
     bool hides_unpaid; /**< Not found while unpaid, though it can be paid by who got the code. */
     uint16_t creates;  /**< What a create may become. */
     uint16_t moves[XP_OBJECT_COUNT]; /**< What it may become by itself or by the customer. */

@@ -21,7 +21,6 @@ const struct xp_kind xp_kind_card = {
     .can_cancel = true,
     .by_search = true,
     .replays = true,
-    .shows_page = true,
     .creates =
         BIT(XP_CHARGED) | BIT(XP_PROCESSING) | BIT(XP_ACTION) | BIT(XP_DECLINED) | BIT(XP_REFUSED),
     .moves = {[XP_PROCESSING] = BIT(XP_CHARGED) | BIT(XP_DECLINED),
