@@ -138,7 +138,7 @@ static enum pay_status replay(struct pay_psp_worker *worker, struct pay_psp_work
     return status;
 }
 
-/* A machine whose own clock is wrong asks too late rather than never. */
+/* Whoever does not know the database's time asks too late rather than never. */
 static bool is_late(struct pay_psp_worker *worker, const struct pay_psp_work *work)
 {
     struct pay_psp_clock *clock = pay_psp_queue_clock(worker->queue);

@@ -438,7 +438,7 @@ static struct pay_psp_task *take_without_call(struct pay_psp_queue *queue,
                                               struct pay_psp_lane *lane, int64_t mono_us)
 {
     const bool open = pay_breaker_state(&lane->breaker, mono_us) == PAY_BREAKER_OPEN;
-    /* Before it is known a query goes on to where it is learned. */
+    /* While it is not known a query goes on to where it is learned. */
     const int64_t now_us =
         pay_psp_clock_known(&queue->clock) ? pay_psp_clock_latest_us(&queue->clock) : 0;
     for (struct pay_psp_task **at = &lane->first; *at != NULL; at = &(*at)->next) {

@@ -134,23 +134,29 @@ static void not_sent(struct pay_psp_call *call, const struct pay_err *err)
     (void)pay_str_copy(call->result.text, sizeof call->result.text, pay_str_of(err->text));
 }
 
-/* On the monotonic clock, by which a process that was frozen sees how long. */
+/* On the monotonic clock, by which a process that was frozen sees how long. 0: no limit. What comes
+ * by a gate has just been told the database's time. A cancel does not, and does no harm late: by an
+ * old word of that time it is rather sent. */
 static int64_t not_after_mono(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                               const struct pay_psp_call *call)
 {
+    if (work->job.kind == PAY_JOB_CANCEL &&
+        !pay_psp_clock_known(pay_psp_queue_clock(worker->queue))) {
+        return 0;
+    }
     const bool earlier = call->not_after_us != 0 && call->not_after_us < work->job.not_after_us;
     const int64_t not_after_us = earlier ? call->not_after_us : work->job.not_after_us;
     const int64_t left_us =
         not_after_us - pay_psp_clock_latest_us(pay_psp_queue_clock(worker->queue));
     const int64_t mono_us = pay_clock_mono_us() + left_us;
-    return mono_us > 0 ? mono_us : 1; /* 0 would be no limit. */
+    return mono_us > 0 ? mono_us : 1;
 }
 
 static void note(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                  const struct pay_psp_call *call, int64_t not_after_mono)
 {
     const bool answered = call->result.delivery == PAY_HTTP_ANSWERED && call->result.status < 500;
-    const bool too_late = call->result.delivery == PAY_HTTP_NOT_SENT &&
+    const bool too_late = call->result.delivery == PAY_HTTP_NOT_SENT && not_after_mono != 0 &&
                           pay_clock_mono_us() >= not_after_mono; /* Nobody's illness. */
     if (!too_late) {
         pay_psp_queue_note(worker->queue, work->task, answered);

@@ -40,7 +40,7 @@ class Worker:
         span = (PORTS[1] - PORTS[0]) // of
         low = PORTS[0] + number * span
         env = {**os.environ, "PAY_TEST_PORTS": f"{low}-{low + span - 100}"}
-        self.queues, self.say, self.results = queues, say, []
+        self.queues, self.say, self.results, self.lives = queues, say, [], True
         argv = [sys.executable, HERE / "worker.py", options.keep, *(["always"] if options.seed else [])]
         self.process = subprocess.Popen(argv, env=env, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.thread = threading.Thread(target=self._feed, daemon=True)
@@ -49,11 +49,12 @@ class Worker:
     def _feed(self):
         for seeds in self.queues:
             with contextlib.suppress(queue.Empty):
-                while True:
+                while self.lives:
                     result = self._ask(seeds.get_nowait())
                     self.results.append(result)
                     self.say(result)
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it has ended already
+            self.process.stdin.close()
         self.process.wait()
 
     def _ask(self, turn):
@@ -64,6 +65,7 @@ class Worker:
             line = self.process.stdout.readline()
             return json.loads(line) | {"name": name}
         except (OSError, ValueError) as error:
+            self.lives = False  # the others take the rest
             problems = [f"the worker has ended: {error}"]
             return {"seed": seed, "name": name, "problems": problems, "hits": [], "ends": {}, "phases": {}}
 

@@ -128,7 +128,9 @@ class Actor:
     def _restart(self, fault):
         """SIGTERM: it leaves its group, and the others get its partitions in the middle of their work."""
         service = self.stack.services[fault.who]
-        if service.alive() and not service.takes_sigterm():
+        if not service.alive():
+            return  # another fault has it, and brings it back
+        if not service.takes_sigterm():
             self._after(10, lambda: self._restart(fault))  # another fault has only just started it
             return
         service.ask_to_stop()

@@ -15,7 +15,7 @@ from procs import wait_for
 from schedule import MEMBERS, THRESHOLD_MINOR, base_of
 from servers import TOPICS
 
-START_S, SETTLE_S = 60, 90
+START_S, FAULTS_S, SETTLE_S = 60, 90, 90
 ASKED_AFTER_THE_END = (
     "SELECT FROM payment_deadline d JOIN (SELECT capture_id AS id, status FROM capture_order UNION ALL SELECT refund_id, status "
     "FROM refund_order) x ON x.id = d.aggregate_id WHERE d.kind = 'QUERY' AND x.status IN ('SUCCEEDED', 'FAILED', 'CANCELED', 'REVERSED')"
@@ -113,9 +113,8 @@ class Run:
         self._lap("start")
         load.start()
         self.actor.start()
-        while time.monotonic() - self.actor.began < self.schedule.span_ms / 1000 or not self.actor.settled():
-            self.actor.tick()
-            time.sleep(0.01)
+        span_s = self.schedule.span_ms / 1000
+        wait_for("the faults are over", lambda: self._faults_over(span_s), span_s + FAULTS_S, pause_s=0.01)
         self._lap("faults")
         try:
             self.actor.heal()
@@ -141,6 +140,10 @@ class Run:
             second = next(a for a in stack.psp_accounts if a["id"] == ACCOUNT_B)
             port = stack.services["webhook-2"].env["PAYFACT_HTTP_PORT"]
             stack.psp.put_account({**second, "callback_url": f"http://127.0.0.1:{port}/callbacks/{ACCOUNT_B}"})
+
+    def _faults_over(self, span_s):
+        self.actor.tick()
+        return time.monotonic() - self.actor.began >= span_s and self.actor.settled()
 
     def _start(self, stack):
         if self.schedule.redis == "dead":

@@ -272,6 +272,10 @@ static void a_late_query_is_dropped_without_a_call(void **state)
     assert_false(is_shed(queue, "A", 1)); /* Nobody knows yet. */
     pay_psp_clock_learn(pay_psp_queue_clock(queue), database_us, pay_clock_mono_us());
     assert_true(is_shed(queue, "B", database_us - 1));
+    /* An old word: the clock may have gone back since, and the query is in time. */
+    pay_psp_clock_learn(pay_psp_queue_clock(queue), database_us, pay_clock_mono_us() - 60000000);
+    assert_false(is_shed(queue, "D", database_us - 1));
+    pay_psp_clock_learn(pay_psp_queue_clock(queue), database_us, pay_clock_mono_us());
     assert_false(is_shed(queue, "C", database_us + 60000000));
 }
 
