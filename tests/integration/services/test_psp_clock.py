@@ -7,8 +7,10 @@ import datetime
 import pytest
 
 from clocks import Clock
-from payfact_stack import Stack
+from payfact_stack import Servers, Stack
+from procs import wait_for
 from psp_world import FAST, World
+from servers import Postgres, signals_held, work_dir
 
 
 @pytest.fixture(params=[3600, -3600], ids=["ahead", "behind"])
@@ -21,6 +23,23 @@ def world(servers, request):
         psp.start()
         yield World(stack)
         assert psp.stop() == 0
+
+
+class SteppedDatabase(Servers):
+    """A PostgreSQL of its own, whose clock a test steps; the broker is everybody's."""
+
+    def __init__(self, shared):
+        super().__init__()
+        with signals_held():
+            self._work = work_dir()
+        self.clock = Clock(self._work, "database")
+        self._kafka = shared.kafka_brokers
+
+    def __enter__(self):
+        server = Postgres(self._work / "pg")
+        self._started.append(server)
+        self._pg = server.start(**self.clock.env()).conninfo
+        return self
 
 
 def database_s(world):
@@ -58,3 +77,26 @@ def test_the_first_thing_it_does_may_be_a_query(world):
     world.put(world.job("QUERY", job["payment_id"], number=1, about_job_id=job["job_id"], not_after_s=60))
     answer = world.wait_type(job, "ATTEMPT_NOT_FOUND")[-1]
     assert seconds_off(world, answer) < 30
+
+
+def test_it_asks_though_the_databases_clock_went_back(servers):
+    """As when a standby with another clock takes over, and no money call tells the time anew: a query in time by the
+    database's clock looks late by what it said before."""
+    with SteppedDatabase(servers) as own, Stack(own, redis=False, settings={"psp": FAST}) as stack:
+        own.clock.set(60000)
+        stack.service("psp").start()
+        world = World(stack)
+        job = world.gate(world.job())
+        world.stack.psp.script({"order": job["attempt_id"], "operation": "create", "do": "charge_then_timeout", "times": 1})
+        world.put(job)
+        world.wait_type(job, "ATTEMPT_UNKNOWN")
+        own.clock.set(0)
+        asked = iter(range(1, 1000))
+
+        def answered():  # asked again and again, as recovery does
+            world.put(world.job("QUERY", job["payment_id"], number=next(asked), about_job_id=job["job_id"], not_after_s=30))
+            return "ATTEMPT_SUCCEEDED" in world.types(job)
+
+        wait_for("a query has its answer", answered, 20, pause_s=0.2)
+        assert len(world.charges(job)) == 1
+        assert stack.service("psp").stop() == 0
