@@ -185,6 +185,7 @@ static void call(const struct row *row, enum what what, unsigned port,
 
 static void check(const struct row *row, enum what what)
 {
+    static const struct outcome not_sent = NOT_SENT;
     const struct outcome *want = expected(row, what);
     struct pay_http_result result;
 
@@ -198,7 +199,7 @@ static void check(const struct row *row, enum what what)
     const unsigned ledger = server_stop();
     const unsigned charged = ledger - (row->is_warm ? 1 : 0);
     if (row->may_be_unsent && result.delivery == PAY_HTTP_NOT_SENT && ledger == 0) {
-        want = &(const struct outcome)NOT_SENT;
+        want = &not_sent;
     }
     if (result.delivery != want->delivery || result.status != want->status ||
         ledger != want->ledger || (what == MONEY_POST && charged > 1) ||
