@@ -6,10 +6,10 @@
  * A gate opens, closes and counts by the database's clock, and whoever compares a moment with one
  * of the gate's must do so by the same: a machine whose own clock is wrong must neither refuse what
  * is in time nor let a not-found count that was asked too early. Each statement on a gate brings
- * the database's time; between them the monotonic clock goes on from there. That
- * is an estimate: the database's clock may be set, or another machine's take its place, while
- * nothing is said to it. By an old one nothing is dropped, or a clock that went back would have
- * every query dropped until the next money call, however long that takes.
+ * the database's time; between them the monotonic clock goes on from there. That is an estimate:
+ * the database's clock may be set, or another machine's take its place, while nothing is said to
+ * it. By an old one no query is dropped, or a clock that went back would have every query dropped
+ * until the next money call, however long that takes.
  *
  * Threads: any. Failure: none; until something was learned it is this machine's clock.
  */

@@ -134,14 +134,14 @@ static void not_sent(struct pay_psp_call *call, const struct pay_err *err)
     (void)pay_str_copy(call->result.text, sizeof call->result.text, pay_str_of(err->text));
 }
 
-/* On the monotonic clock, by which a process that was frozen sees how long. 0: no limit. What comes
- * by a gate has just been told the database's time. A cancel does not, and does no harm late: by an
- * old word of that time it is rather sent. */
+/* On the monotonic clock, by which a process that was frozen sees how long. 0: no limit. Whoever
+ * comes by a gate, a replay too, has just been told the database's time. Queries and cancels need
+ * not have been, and do no harm late: by an old word of that time they are rather sent. */
 static int64_t not_after_mono(struct pay_psp_worker *worker, const struct pay_psp_work *work,
                               const struct pay_psp_call *call)
 {
-    if (work->job.kind == PAY_JOB_CANCEL &&
-        !pay_psp_clock_known(pay_psp_queue_clock(worker->queue))) {
+    const bool by_gate = work->task->is_money || call->not_after_us != 0;
+    if (!by_gate && !pay_psp_clock_known(pay_psp_queue_clock(worker->queue))) {
         return 0;
     }
     const bool earlier = call->not_after_us != 0 && call->not_after_us < work->job.not_after_us;

@@ -79,9 +79,11 @@ def test_the_first_thing_it_does_may_be_a_query(world):
     assert seconds_off(world, answer) < 30
 
 
-def test_it_asks_though_the_databases_clock_went_back(servers):
+@pytest.mark.parametrize("about", [True, False], ids=["about-a-job", "about-none"])
+def test_it_asks_though_the_databases_clock_went_back(servers, about):
     """As when a standby with another clock takes over, and no money call tells the time anew: a query in time by the
-    database's clock looks late by what it said before."""
+    database's clock looks late by what it said before. One about a job of ours is told the time by that job's gate;
+    the other is told by nobody."""
     with SteppedDatabase(servers) as own, Stack(own, redis=False, settings={"psp": FAST}) as stack:
         own.clock.set(60000)
         stack.service("psp").start()
@@ -94,7 +96,8 @@ def test_it_asks_though_the_databases_clock_went_back(servers):
         asked = iter(range(1, 1000))
 
         def answered():  # asked again and again, as recovery does
-            world.put(world.job("QUERY", job["payment_id"], number=next(asked), about_job_id=job["job_id"], not_after_s=30))
+            job_id = job["job_id"] if about else None
+            world.put(world.job("QUERY", job["payment_id"], number=next(asked), about_job_id=job_id, not_after_s=30))
             return "ATTEMPT_SUCCEEDED" in world.types(job)
 
         wait_for("a query has its answer", answered, 20, pause_s=0.2)
