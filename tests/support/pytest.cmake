@@ -19,13 +19,11 @@ endif()
 # pay_python_test(NAME COMMAND script.py args... LABELS unit [TIMEOUT seconds])
 function(pay_python_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;LABELS" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
   set(tests ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME ${name} COMMAND ${pay_python} ${ARG_COMMAND} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" ENVIRONMENT
     "PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${tests}/psp-simulator:${tests}/support/python;PAY_BUILD_DIR=${CMAKE_BINARY_DIR}")
+  pay_time_limit(${name} "${ARG_TIMEOUT}" 120)
 endfunction()
 
 # pay_pytest(NAME FILE test_x.py LABELS unit [TIMEOUT seconds]): one suite, one CTest test.
