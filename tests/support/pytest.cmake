@@ -20,10 +20,13 @@ endif()
 function(pay_python_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;LABELS" ${ARGN})
   set(tests ${PROJECT_SOURCE_DIR}/tests)
+  set(environment PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${tests}/psp-simulator:${tests}/support/python PAY_BUILD_DIR=${CMAKE_BINARY_DIR})
+  if(pay_time_scale GREATER 1)
+    list(APPEND environment PAY_TEST_TIME_SCALE=${pay_time_scale})
+  endif()
   add_test(NAME ${name} COMMAND ${pay_python} ${ARG_COMMAND} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" ENVIRONMENT
-    "PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${tests}/psp-simulator:${tests}/support/python;PAY_BUILD_DIR=${CMAKE_BINARY_DIR}")
-  pay_time_limit(${name} "${ARG_TIMEOUT}" 120)
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" ENVIRONMENT "${environment}")
+  pay_time_limit(${name} ${ARG_TIMEOUT} 120)
 endfunction()
 
 # pay_pytest(NAME FILE test_x.py LABELS unit [TIMEOUT seconds]): one suite, one CTest test.
