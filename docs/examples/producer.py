@@ -46,8 +46,10 @@ class Payfact:
 
     def __init__(self, bootstrap, registry_url, prefix="payfact."):
         self.prefix = prefix
-        # The partitioner of a Java client: what concerns one payment stays in order.
-        self.producer = Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "enable.idempotence": True})
+        # The partitioner of a Java client: what concerns one payment stays in order. One request under way at a time: with more,
+        # librdkafka may report as delivered what the broker refused (confluent-kafka-go's issue 921).
+        self.producer = Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "enable.idempotence": True,
+                                  "max.in.flight": 1})  # fmt: skip
         options = {"auto.register.schemas": False, "use.latest.version": True}
         self.serialize = AvroSerializer(SchemaRegistryClient({"url": registry_url, "timeout": 10}), conf=options)
 

@@ -96,7 +96,7 @@ class Load:
         self._keys = {name: load_pem_private_key(stack.signers[name].private.read_bytes(), None) for name in (CALLER, *OPERATORS)}
         # Patience for a broker that is away: upstream does not lose a command either.
         self._producer = Producer({"bootstrap.servers": stack.brokers, "partitioner": "murmur2_random", "linger.ms": 0,
-                                   "enable.idempotence": True, "message.timeout.ms": 120000, "log_level": 2,
+                                   "enable.idempotence": True, "max.in.flight": 1, "message.timeout.ms": 120000, "log_level": 2,
                                    "reconnect.backoff.max.ms": 1000})  # fmt: skip
         self._finish = threading.Event()
         self._threads = [threading.Thread(target=self._guarded, args=(what,), daemon=True) for what in (self._send, self._act)]

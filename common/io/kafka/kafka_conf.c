@@ -24,6 +24,8 @@ static const char *const ours[] = {
     "acks",
     "request.required.acks",
     "enable.idempotence",
+    "max.in.flight.requests.per.connection",
+    "max.in.flight",
     "transactional.id",
     "partitioner",
     "message.timeout.ms",

@@ -5,10 +5,11 @@
  *
  * Everything about transport (SASL, TLS, client.rack, compression ...) is librdkafka's own
  * properties, passed through as "name=value" lines. Those that our guarantees rest on are ours and
- * refused there with PAY_FATAL: acks, enable.idempotence, partitioner, message.timeout.ms,
- * group.id, group.instance.id, enable.auto.commit, enable.auto.offset.store, auto.offset.reset and
- * transactional.id (kafka_conf.c has the table). partition.assignment.strategy may be
- * given, to hold a group on one protocol while images of two library versions roll.
+ * refused there with PAY_FATAL: acks, enable.idempotence, max.in.flight, partitioner,
+ * message.timeout.ms, group.id, group.instance.id, enable.auto.commit, enable.auto.offset.store,
+ * auto.offset.reset and transactional.id (kafka_conf.c has the table).
+ * partition.assignment.strategy may be given, to hold a group on one protocol while images of two
+ * library versions roll.
  */
 #ifndef PAY_IO_KAFKA_KAFKA_CONF_H
 #define PAY_IO_KAFKA_KAFKA_CONF_H

@@ -131,8 +131,11 @@ enum pay_status pay_kafka_produce_class(int code, enum pay_kafka_persisted persi
     const struct row *row = find(code);
     enum pay_status class = row != NULL ? row->produce : PAY_UNKNOWN;
 
-    if (code == RD_KAFKA_RESP_ERR_NO_ERROR || persisted == PAY_KAFKA_PERSISTED) {
+    if (persisted == PAY_KAFKA_PERSISTED) {
         return PAY_OK;
+    }
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+        return persisted == PAY_KAFKA_NOT_PERSISTED ? PAY_OK : PAY_UNKNOWN;
     }
     if (class == PAY_FATAL) {
         return class;

@@ -23,10 +23,10 @@ enum pay_kafka_persisted {
 
 /**
  * @brief Class of a delivery report or of a refused produce call.
- * @return PAY_OK for code 0. PAY_RETRY: certainly not in the log. PAY_UNKNOWN: may be in the log.
- *         PAY_REJECT: this very record will never be taken (too large, invalid). A topic that is
- *         not there or not allowed to us refuses every record: PAY_RETRY.
- *         PAY_FATAL: the producer is finished and must be rebuilt.
+ * @return PAY_OK for code 0 of a call, or of a report of what is persisted. PAY_RETRY: certainly
+ * not in the log. PAY_UNKNOWN: may be in the log. PAY_REJECT: this very record will never be taken
+ * (too large, invalid). A topic that is not there or not allowed to us refuses every record:
+ * PAY_RETRY. PAY_FATAL: the producer is finished and must be rebuilt.
  */
 enum pay_status pay_kafka_produce_class(int code, enum pay_kafka_persisted persisted);
 /** @brief Class of an error from poll, commit or an admin call: PAY_OK, PAY_RETRY, PAY_REJECT,

@@ -18,6 +18,12 @@
  * with every small record in it. Below the smallest limit of contracts/topics.c. */
 #define BATCH_BYTES_MAX 131072
 #define MESSAGE_BYTES_MAX 1000000
+/* More would lose records. Kafka takes any sequence from a producer that a partition does not know
+ * (a new topic, a new producer, one that was silent for a day): when the first request is refused,
+ * as by a broker that is not the leader yet, it takes the second one that is under way, and
+ * librdkafka then reports the first one's records as delivered
+ * (https://github.com/confluentinc/confluent-kafka-go/issues/921). */
+#define IN_FLIGHT_MAX 1
 #define OWN_THREAD_TURN_MS 100
 #define PURGE_MS_MAX \
     10000 /* Purged records are reported at once; this only bounds a library's bug. */
@@ -50,16 +56,26 @@ struct pay_kafka_producer {
 
 static const char *const no_reason = "";
 
+/* librdkafka takes a later record's acknowledgement for those before it too, and says so without
+ * an offset. It guesses that they are in the log. */
 static enum pay_kafka_persisted persisted_of(const rd_kafka_message_t *rkm)
 {
     switch (rd_kafka_message_status(rkm)) {
     case RD_KAFKA_MSG_STATUS_NOT_PERSISTED:
         return PAY_KAFKA_NOT_PERSISTED;
     case RD_KAFKA_MSG_STATUS_PERSISTED:
-        return PAY_KAFKA_PERSISTED;
+        return rkm->offset >= 0 ? PAY_KAFKA_PERSISTED : PAY_KAFKA_POSSIBLY_PERSISTED;
     default:
         return PAY_KAFKA_POSSIBLY_PERSISTED;
     }
+}
+
+static const char *reason_of(const rd_kafka_message_t *rkm, enum pay_status status)
+{
+    if (status == PAY_OK) {
+        return no_reason;
+    }
+    return rkm->err != 0 ? pay_kafka_error_name(rkm->err) : "NOT_ACKNOWLEDGED_ITSELF";
 }
 
 static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *rkm, void *opaque)
@@ -72,7 +88,7 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *rkm, void *opa
         .status = status,
         .persisted = persisted,
         .code = rkm->err,
-        .reason = rkm->err != 0 ? pay_kafka_error_name(rkm->err) : no_reason,
+        .reason = reason_of(rkm, status),
         .partition = rkm->partition,
         .offset = status == PAY_OK ? rkm->offset : -1,
         .latency_us = rd_kafka_message_latency(rkm),
@@ -126,6 +142,7 @@ static enum pay_status make_conf(const struct pay_kafka_producer_options *option
     const struct pay_kafka_setting settings[] = {
         {"acks", "all", 0},
         {"enable.idempotence", "true", 0},
+        {"max.in.flight.requests.per.connection", NULL, IN_FLIGHT_MAX},
         {"partitioner", "murmur2_random", 0},
         {"message.timeout.ms", NULL, options->message_timeout_ms},
         {"message.max.bytes", NULL, or_default(options->message_bytes_max, MESSAGE_BYTES_MAX)},

@@ -6,7 +6,8 @@
  *
  * Every produce call that answered PAY_OK gets exactly one report, also when the producer is closed
  * before the broker answered (then PAY_RETRY or PAY_UNKNOWN). A call that answered anything else
- * gets none. Partition: murmur2_random of the key, as Java clients.
+ * gets none. Delivered is what the broker acknowledged itself, with an offset. Partition:
+ * murmur2_random of the key, as Java clients.
  *
  * Ownership: topic, key, value and headers are copied, but for a value that says it stays; tag is
  * passed through untouched.
@@ -36,7 +37,7 @@ struct pay_kafka_report {
     void *tag;
     enum pay_status status; /**< PAY_OK: acknowledged by all in-sync replicas. */
     enum pay_kafka_persisted persisted;
-    int code;           /**< rd_kafka_resp_err_t, 0 when delivered. */
+    int code;           /**< rd_kafka_resp_err_t; 0 when delivered, or taken for it by a guess. */
     const char *reason; /**< Static name such as "_MSG_TIMED_OUT"; "" when delivered. */
     int32_t partition;  /**< -1: none was chosen. */
     int64_t offset;     /**< -1 unless delivered. */

@@ -339,6 +339,48 @@ static void broker_errors_are_ridden_out_without_doubles(void **state)
     assert_int_equal(poll_some(world, world->consumers[0], 1, times, false), 0);
 }
 
+/* A tag above 0 whose key is of tag 0's partition. */
+static size_t neighbour(void)
+{
+    char key[16];
+
+    key_of(0, key);
+    const uint32_t wanted = pay_hash_partition(pay_str_of(key), PARTITIONS);
+    for (size_t tag = 1; tag < RECORDS_MAX; tag++) {
+        key_of(tag, key);
+        if (pay_hash_partition(pay_str_of(key), PARTITIONS) == wanted) {
+            return tag;
+        }
+    }
+    fail_msg("no key is of that partition");
+    return 0;
+}
+
+/* A topic that was just created, or a leader that moves, refuses a producer's first request, and
+ * would take the next one if it were under way already, though its sequence does not begin at 0. */
+static void K11_what_was_refused_is_not_delivered_by_what_follows(void **state)
+{
+    struct world *world = *state;
+    int times[RECORDS_MAX] = {0};
+    const size_t second = neighbour();
+    struct pay_kafka_producer_options options = producer_options(world);
+
+    rd_kafka_mock_broker_push_request_error_rtts(world->cluster, 1, API_PRODUCE, 2,
+                                                 RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, 1000,
+                                                 RD_KAFKA_RESP_ERR_NO_ERROR, 1000);
+    open_producer(world, &options);
+    must(world, produce(world, 0));
+    int64_t end_us = pay_clock_mono_us() + INT64_C(500000);
+    while (pay_clock_mono_us() < end_us) { /* It leaves alone; its answer takes a second. */
+        (void)pay_kafka_producer_poll(world->producer, 100);
+    }
+    must(world, produce(world, second));
+    poll_until_reported(world, 2);
+    assert_int_equal(atomic_load(&world->seen.ok), 2);
+    poll_until(world, open_consumer(world, 0), 2, times, false);
+    assert_true(times[0] == 1 && times[second] == 1);
+}
+
 static void only_the_record_itself_is_rejected(void **state)
 {
     struct world *world = *state;
@@ -864,6 +906,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         FAULT_TEST(delivered_to_the_partition_of_its_key),
         FAULT_TEST(broker_errors_are_ridden_out_without_doubles),
+        FAULT_TEST(K11_what_was_refused_is_not_delivered_by_what_follows),
         FAULT_TEST(only_the_record_itself_is_rejected),
         FAULT_TEST(full_queue_is_retry_and_close_reports_the_rest),
         FAULT_TEST(a_report_comes_within_the_message_timeout),
