@@ -371,6 +371,9 @@ static void tell(const char *name, const int64_t *until_us)
     const int64_t from = load.rate * WARM_UP_S < load.count ? load.rate * WARM_UP_S : 0;
     size_t count = 0;
     for (int64_t i = from; took != NULL && i < load.count; i++) {
+        if (until_us[i] > 0 && until_us[i] < load.due_us[i]) {
+            bench_fail(name, "came before its callback: it is another one's");
+        }
         if (until_us[i] > 0) {
             took[count++] = until_us[i] - load.due_us[i];
         }
