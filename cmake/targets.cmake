@@ -8,7 +8,7 @@ function(pay_library name)
   target_link_libraries(${name} PUBLIC pay_flags ${ARG_USES} PRIVATE ${ARG_LINKS})
 endfunction()
 
-# Under a sanitizer a test takes several times as long: CTest's limit for it, and its own waits (PAY_TEST_TIME_SCALE).
+# Under a sanitizer a test takes several times as long: CTest's limit for it, and the waits in Python (PAY_TEST_TIME_SCALE).
 set(pay_time_scale 1)
 if(PAY_SANITIZE)
   set(pay_time_scale 4)

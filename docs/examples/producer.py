@@ -46,8 +46,8 @@ class Payfact:
 
     def __init__(self, bootstrap, registry_url, prefix="payfact."):
         self.prefix = prefix
-        # The partitioner of a Java client: what concerns one payment stays in order. One request under way at a time: with more,
-        # librdkafka may report as delivered what the broker refused (confluent-kafka-go's issue 921).
+        # The partitioner of a Java client: what concerns one payment stays in order. With more than one request under way, librdkafka
+        # may take for delivered what the broker refused (confluent-kafka-go's issue 921); such a report has no offset.
         self.producer = Producer({"bootstrap.servers": bootstrap, "partitioner": "murmur2_random", "enable.idempotence": True,
                                   "max.in.flight": 1})  # fmt: skip
         options = {"auto.register.schemas": False, "use.latest.version": True}
@@ -55,9 +55,13 @@ class Payfact:
 
     def produce(self, name, key, record, sign=None, headers=()):
         topic, failures = self.prefix + name, []
+
+        def on_delivery(error, message):
+            failures.append(error or (None if message.offset() is not None and message.offset() >= 0 else "no offset"))
+
         value = self.serialize(record, SerializationContext(topic, MessageField.VALUE))
         headers = [*headers, *(sign(value) if sign else ())]
-        self.producer.produce(topic, key=key, value=value, headers=headers, on_delivery=lambda error, _: failures.append(error))
+        self.producer.produce(topic, key=key, value=value, headers=headers, on_delivery=on_delivery)
         self.producer.flush(30)
         if failures != [None]:
             raise RuntimeError(f"not delivered, send the same again: {failures}")

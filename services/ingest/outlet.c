@@ -164,6 +164,7 @@ static void on_wait_report(struct pay_ticket *ticket, const struct pay_kafka_rep
     if (report->status != PAY_OK && wait->worst != PAY_REJECT) {
         wait->worst = report->status;
         wait->code = report->code;
+        wait->reason = report->reason;
     }
     (void)pthread_cond_signal(&wait->changed);
     (void)pthread_mutex_unlock(&wait->lock);
@@ -206,10 +207,11 @@ enum pay_status pay_outlet_wait_done(struct pay_outlet_wait *wait, struct pay_er
     }
     const enum pay_status worst = wait->worst;
     const int code = wait->code;
+    const char *reason = wait->reason;
     wait->worst = PAY_OK;
     wait->code = 0;
     (void)pthread_mutex_unlock(&wait->lock);
     return worst == PAY_OK ? PAY_OK
                            : pay_err_set(err, worst, code_of(worst, code), "produce",
-                                         "not acknowledged: %s", pay_kafka_error_name(code));
+                                         "not acknowledged: %s", reason);
 }

@@ -61,6 +61,7 @@ struct pay_outlet_wait {
     size_t pending;
     enum pay_status worst; /**< PAY_OK while everything was acknowledged. */
     int code;              /**< Kafka's, of the worst. */
+    const char *reason;    /**< Static: why it is the worst; set with the code. */
 };
 void pay_outlet_wait_init(struct pay_outlet_wait *wait);
 void pay_outlet_wait_free(struct pay_outlet_wait *wait);

@@ -126,6 +126,18 @@ static const struct row *find(int code)
     return NULL;
 }
 
+enum pay_kafka_persisted pay_kafka_persisted_of(int message_status, int64_t offset)
+{
+    switch (message_status) {
+    case RD_KAFKA_MSG_STATUS_NOT_PERSISTED:
+        return PAY_KAFKA_NOT_PERSISTED;
+    case RD_KAFKA_MSG_STATUS_PERSISTED:
+        return offset >= 0 ? PAY_KAFKA_PERSISTED : PAY_KAFKA_POSSIBLY_PERSISTED;
+    default:
+        return PAY_KAFKA_POSSIBLY_PERSISTED;
+    }
+}
+
 enum pay_status pay_kafka_produce_class(int code, enum pay_kafka_persisted persisted)
 {
     const struct row *row = find(code);

@@ -10,6 +10,7 @@
 #define PAY_IO_KAFKA_KAFKA_ERROR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/err.h"
 
@@ -21,6 +22,13 @@ enum pay_kafka_persisted {
     PAY_KAFKA_PERSISTED_COUNT
 };
 
+/**
+ * @brief What a delivery report says about the log, of its rd_kafka_msg_status_t and its offset.
+ *
+ * librdkafka takes the acknowledgement of a later record for all before it, and reports those as
+ * persisted, without an offset: a guess, hence POSSIBLY.
+ */
+enum pay_kafka_persisted pay_kafka_persisted_of(int message_status, int64_t offset);
 /**
  * @brief Class of a delivery report or of a refused produce call.
  * @return PAY_OK for code 0 of a call, or of a report of what is persisted. PAY_RETRY: certainly

@@ -18,11 +18,13 @@
  * with every small record in it. Below the smallest limit of contracts/topics.c. */
 #define BATCH_BYTES_MAX 131072
 #define MESSAGE_BYTES_MAX 1000000
-/* More would lose records. Kafka takes any sequence from a producer that a partition does not know
+/* More would lose records: Kafka takes any sequence from a producer that a partition does not know
  * (a new topic, a new producer, one that was silent for a day): when the first request is refused,
  * as by a broker that is not the leader yet, it takes the second one that is under way, and
  * librdkafka then reports the first one's records as delivered
- * (https://github.com/confluentinc/confluent-kafka-go/issues/921). */
+ * (https://github.com/confluentinc/confluent-kafka-go/issues/921). One is not enough alone: a
+ * second request that is made already may leave while the producer's id is renewed. Then
+ * pay_kafka_persisted_of() sees it. */
 #define IN_FLIGHT_MAX 1
 #define OWN_THREAD_TURN_MS 100
 #define PURGE_MS_MAX \
@@ -56,20 +58,6 @@ struct pay_kafka_producer {
 
 static const char *const no_reason = "";
 
-/* librdkafka takes a later record's acknowledgement for those before it too, and says so without
- * an offset. It guesses that they are in the log. */
-static enum pay_kafka_persisted persisted_of(const rd_kafka_message_t *rkm)
-{
-    switch (rd_kafka_message_status(rkm)) {
-    case RD_KAFKA_MSG_STATUS_NOT_PERSISTED:
-        return PAY_KAFKA_NOT_PERSISTED;
-    case RD_KAFKA_MSG_STATUS_PERSISTED:
-        return rkm->offset >= 0 ? PAY_KAFKA_PERSISTED : PAY_KAFKA_POSSIBLY_PERSISTED;
-    default:
-        return PAY_KAFKA_POSSIBLY_PERSISTED;
-    }
-}
-
 static const char *reason_of(const rd_kafka_message_t *rkm, enum pay_status status)
 {
     if (status == PAY_OK) {
@@ -81,7 +69,8 @@ static const char *reason_of(const rd_kafka_message_t *rkm, enum pay_status stat
 static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *rkm, void *opaque)
 {
     struct pay_kafka_producer *producer = opaque;
-    enum pay_kafka_persisted persisted = persisted_of(rkm);
+    enum pay_kafka_persisted persisted =
+        pay_kafka_persisted_of(rd_kafka_message_status(rkm), rkm->offset);
     enum pay_status status = pay_kafka_produce_class(rkm->err, persisted);
     const struct pay_kafka_report report = {
         .tag = rkm->_private,

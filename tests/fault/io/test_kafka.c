@@ -339,17 +339,17 @@ static void broker_errors_are_ridden_out_without_doubles(void **state)
     assert_int_equal(poll_some(world, world->consumers[0], 1, times, false), 0);
 }
 
-/* A tag above 0 whose key is of tag 0's partition. */
-static size_t neighbour(void)
+/* Another tag above 0 whose key is of this one's partition. */
+static size_t neighbour_of(size_t tag)
 {
     char key[16];
 
-    key_of(0, key);
+    key_of(tag, key);
     const uint32_t wanted = pay_hash_partition(pay_str_of(key), PARTITIONS);
-    for (size_t tag = 1; tag < RECORDS_MAX; tag++) {
-        key_of(tag, key);
+    for (size_t other = 1; other < tag; other++) {
+        key_of(other, key);
         if (pay_hash_partition(pay_str_of(key), PARTITIONS) == wanted) {
-            return tag;
+            return other;
         }
     }
     fail_msg("no key is of that partition");
@@ -362,23 +362,24 @@ static void K11_what_was_refused_is_not_delivered_by_what_follows(void **state)
 {
     struct world *world = *state;
     int times[RECORDS_MAX] = {0};
-    const size_t second = neighbour();
-    struct pay_kafka_producer_options options = producer_options(world);
+    const size_t first = RECORDS_MAX - 1;
+    const size_t second = neighbour_of(first);
 
+    produce_all(world,
+                1); /* Connected, and the producer has its id: the next one leaves at once. */
     rd_kafka_mock_broker_push_request_error_rtts(world->cluster, 1, API_PRODUCE, 2,
-                                                 RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, 1000,
-                                                 RD_KAFKA_RESP_ERR_NO_ERROR, 1000);
-    open_producer(world, &options);
-    must(world, produce(world, 0));
+                                                 RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, 3000,
+                                                 RD_KAFKA_RESP_ERR_NO_ERROR, 3000);
+    must(world, produce(world, first));
     int64_t end_us = pay_clock_mono_us() + INT64_C(500000);
-    while (pay_clock_mono_us() < end_us) { /* It leaves alone; its answer takes a second. */
+    while (pay_clock_mono_us() < end_us) { /* It leaves alone; its answer takes longer. */
         (void)pay_kafka_producer_poll(world->producer, 100);
     }
     must(world, produce(world, second));
-    poll_until_reported(world, 2);
-    assert_int_equal(atomic_load(&world->seen.ok), 2);
-    poll_until(world, open_consumer(world, 0), 2, times, false);
-    assert_true(times[0] == 1 && times[second] == 1);
+    poll_until_reported(world, 3);
+    assert_int_equal(atomic_load(&world->seen.ok), 3);
+    poll_until(world, open_consumer(world, 0), 3, times, false);
+    assert_true(times[0] == 1 && times[first] == 1 && times[second] == 1);
 }
 
 static void only_the_record_itself_is_rejected(void **state)

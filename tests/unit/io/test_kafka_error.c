@@ -133,6 +133,19 @@ static void each_code_has_its_class(void **state)
     }
 }
 
+/* The status by its number in librdkafka's contract: 0 not, 1 possibly, 2 persisted. */
+static void K11_persisted_is_what_has_an_offset(void **state)
+{
+    (void)state;
+    assert_int_equal(pay_kafka_persisted_of(2, 0), PAY_KAFKA_PERSISTED);
+    assert_int_equal(pay_kafka_persisted_of(2, 7), PAY_KAFKA_PERSISTED);
+    assert_int_equal(pay_kafka_persisted_of(2, -1), PAY_KAFKA_POSSIBLY_PERSISTED);
+    assert_int_equal(pay_kafka_persisted_of(2, -1001), PAY_KAFKA_POSSIBLY_PERSISTED);
+    assert_int_equal(pay_kafka_persisted_of(1, 7), PAY_KAFKA_POSSIBLY_PERSISTED);
+    assert_int_equal(pay_kafka_persisted_of(0, -1001), PAY_KAFKA_NOT_PERSISTED);
+    assert_int_equal(pay_kafka_persisted_of(3, 7), PAY_KAFKA_POSSIBLY_PERSISTED);
+}
+
 static void no_error_is_ok(void **state)
 {
     (void)state;
@@ -175,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_code_has_its_class),
+        cmocka_unit_test(K11_persisted_is_what_has_an_offset),
         cmocka_unit_test(no_error_is_ok),
         cmocka_unit_test(only_sizes_are_too_large),
         cmocka_unit_test(refusals_are_told_from_outages),
