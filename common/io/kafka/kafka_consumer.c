@@ -15,6 +15,7 @@
 #define COMMIT_INTERVAL_MS 500
 #define COMMIT_WAIT_MS 10000
 #define FETCH_KBYTES_MAX 16384
+#define LOOK_MS 1000 /* For a topic, and between two looks. */
 
 struct part {
     const char *topic; /* One of the consumer's topics. */
@@ -45,6 +46,8 @@ struct pay_kafka_consumer {
     size_t part_count;
     size_t last_part; /* Records come in runs of one partition. */
     struct batch batch;
+    bool waits;           /* A static member that has not subscribed: a topic is not there yet. */
+    int64_t look_next_us; /* Earliest time of the next look. */
     bool joined;
     bool paused;
     bool closed;
@@ -394,6 +397,11 @@ static int or_default(int value, int by_default)
     return value == 0 ? by_default : value;
 }
 
+static bool is_static(const struct pay_kafka_consumer_options *options)
+{
+    return options->instance_id != NULL && options->instance_id[0] != 0;
+}
+
 static enum pay_status make_conf(const struct pay_kafka_consumer_options *options,
                                  rd_kafka_conf_t **ret_conf, struct pay_err *err)
 {
@@ -411,13 +419,12 @@ static enum pay_status make_conf(const struct pay_kafka_consumer_options *option
         {"group.instance.id", options->instance_id, 0}, /* Last: it may be left out. */
     };
     size_t count = sizeof settings / sizeof settings[0];
-    bool is_static = options->instance_id != NULL && options->instance_id[0] != 0;
 
     if (options->group_id == NULL || options->group_id[0] == 0) {
         return pay_err_set(err, PAY_FATAL, 0, "kafka consumer", "group id is not set");
     }
-    return pay_kafka_conf_build(&options->conf, settings, is_static ? count : count - 1, ret_conf,
-                                err);
+    return pay_kafka_conf_build(&options->conf, settings, is_static(options) ? count : count - 1,
+                                ret_conf, err);
 }
 
 static enum pay_status take_topics(struct pay_kafka_consumer *consumer,
@@ -455,6 +462,52 @@ static enum pay_status subscribe(struct pay_kafka_consumer *consumer, struct pay
                : pay_kafka_fail(err, "kafka subscribe", code, rd_kafka_err2str(code));
 }
 
+static enum pay_status topic_is_there(struct pay_kafka_consumer *consumer, const char *name,
+                                      struct pay_err *err)
+{
+    const struct rd_kafka_metadata *metadata = NULL;
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(consumer->rk, name, NULL);
+    rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+
+    if (topic == NULL) {
+        return pay_kafka_fail(err, "kafka subscribe", rd_kafka_last_error(), name);
+    }
+    enum pay_status status = pay_kafka_metadata(consumer->rk, topic, LOOK_MS, &metadata, err);
+    if (status == PAY_OK) {
+        if (metadata->topic_cnt == 1) {
+            code = metadata->topics[0].err;
+        }
+        rd_kafka_metadata_destroy(metadata);
+        status = code == RD_KAFKA_RESP_ERR_NO_ERROR
+                     ? PAY_OK
+                     : pay_kafka_fail(err, "kafka subscribe", code, name);
+    }
+    rd_kafka_topic_destroy(topic);
+    return status;
+}
+
+/* A broker gives a static member that comes back what it had before, and nobody divides anew: one
+ * that joined while a topic was not there, and was restarted before it saw it, would never read it.
+ * @return PAY_RETRY: a topic is not there. PAY_OK: subscribed, or it is not yet time to look. */
+static enum pay_status subscribe_when_all_is_there(struct pay_kafka_consumer *consumer,
+                                                   struct pay_err *err)
+{
+    enum pay_status status = PAY_OK;
+
+    if (pay_clock_mono_us() < consumer->look_next_us) {
+        return PAY_OK;
+    }
+    for (size_t i = 0; status == PAY_OK && i < consumer->topic_count; i++) {
+        status = topic_is_there(consumer, consumer->topics[i], err);
+    }
+    if (status == PAY_OK) {
+        status = subscribe(consumer, err);
+    }
+    consumer->waits = status != PAY_OK;
+    consumer->look_next_us = pay_clock_mono_us() + INT64_C(1000) * LOOK_MS;
+    return status;
+}
+
 static enum pay_status start(struct pay_kafka_consumer *consumer, rd_kafka_conf_t *conf,
                              struct pay_err *err)
 {
@@ -470,7 +523,7 @@ static enum pay_status start(struct pay_kafka_consumer *consumer, rd_kafka_conf_
     }
     (void)rd_kafka_poll_set_consumer(consumer->rk); /* Fails only without a group. */
     consumer->commits = rd_kafka_queue_new(consumer->rk);
-    return subscribe(consumer, err);
+    return consumer->waits ? PAY_OK : subscribe(consumer, err);
 }
 
 enum pay_status pay_kafka_consumer_new(const struct pay_kafka_consumer_options *options,
@@ -487,6 +540,7 @@ enum pay_status pay_kafka_consumer_new(const struct pay_kafka_consumer_options *
     consumer->on_assigned = options->on_assigned;
     consumer->on_revoked = options->on_revoked;
     consumer->ctx = options->ctx;
+    consumer->waits = is_static(options);
     consumer->commit_wait_ms = COMMIT_WAIT_MS;
     consumer->commit_interval_us =
         (int64_t)or_default(options->commit_interval_ms, COMMIT_INTERVAL_MS) * 1000;
@@ -627,6 +681,13 @@ enum pay_status pay_kafka_consumer_poll(struct pay_kafka_consumer *consumer, siz
 {
     consumer->batch = (struct batch){.msgs = ret_msgs};
     *ret_count = 0;
+    if (consumer->waits) {
+        enum pay_status status = subscribe_when_all_is_there(consumer, err);
+        if (status != PAY_OK) {
+            consumer->batch = (struct batch){0};
+            return status;
+        }
+    }
     commit_if_due(consumer);
     while (consumer->batch.count < max &&
            poll_one(consumer, consumer->batch.count == 0 ? timeout_ms : 0)) {

@@ -56,7 +56,9 @@ struct pay_kafka_partition_state {
 struct pay_kafka_consumer_options {
     struct pay_kafka_conf conf;
     const char *group_id;
-    const char *instance_id; /**< Static membership; NULL or "": dynamic. */
+    const char *instance_id; /**< Static membership; NULL or "": dynamic. A static member joins when
+                                  all its topics are there; until then poll says PAY_RETRY now and
+                                  then. */
     const char *const *topics;
     size_t topic_count;
     int session_timeout_ms; /**< 0: 45000. */

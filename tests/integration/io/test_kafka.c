@@ -173,16 +173,16 @@ static void on_revoked(void *ctx, const struct pay_kafka_partition *parts, size_
     member->held_count = 0;
 }
 
-static struct member *join(struct world *world, int at, const char *instance)
+static struct member *join_topics(struct world *world, int at, const char *instance,
+                                  const char *const *topics, size_t topic_count)
 {
-    const char *topic = world->topic;
     struct member *member = &world->members[at];
     const struct pay_kafka_consumer_options options = {
         .conf = conf(),
         .group_id = world->group,
         .instance_id = instance,
-        .topics = &topic,
-        .topic_count = 1,
+        .topics = topics,
+        .topic_count = topic_count,
         .session_timeout_ms = 10000,
         .on_assigned = on_assigned,
         .on_revoked = on_revoked,
@@ -192,6 +192,20 @@ static struct member *join(struct world *world, int at, const char *instance)
     *member = (struct member){0};
     must(world, pay_kafka_consumer_new(&options, &member->consumer, &world->err));
     return member;
+}
+
+static struct member *join(struct world *world, int at, const char *instance)
+{
+    const char *topic = world->topic;
+
+    return join_topics(world, at, instance, &topic, 1);
+}
+
+static struct member *join_both(struct world *world, const char *other, const char *instance)
+{
+    const char *const topics[] = {other, world->topic};
+
+    return join_topics(world, 0, instance, topics, 2);
 }
 
 static void leave(struct world *world, struct member *member)
@@ -471,6 +485,35 @@ static void a_topic_that_is_not_there_or_a_broker_that_is_away(void **state)
     assert_int_equal(pay_kafka_read_topic(&options, &world->err), PAY_RETRY);
 }
 
+/* A broker gives a static member that comes back what it had, and nobody divides anew: what joined
+ * while one of its topics was not there would have nothing of that one for ever. */
+static void a_static_member_joins_when_all_its_topics_are_there(void **state)
+{
+    struct world *world = *state;
+    char first[sizeof world->topic];
+
+    (void)snprintf(first, sizeof first, "%s", world->topic);
+    (void)snprintf(world->topic, sizeof world->topic, "%.40s-late", first);
+    struct member *member = join_both(world, first, "one");
+    int64_t end_us = pay_clock_mono_us() + INT64_C(5000000);
+    while (member->assignments == 0 && pay_clock_mono_us() < end_us) { /* It must not happen. */
+        assert_int_equal(poll_some(world, member, false), 0);
+    }
+    assert_false(pay_kafka_consumer_joined(member->consumer));
+    struct pay_kafka_topic_spec spec = spec_of(world);
+    must(world, pay_kafka_admin_ensure(world->admin, &spec, ADMIN_MS, NULL, &world->err));
+    leave(world, member);
+    member = join_both(world, first, "one");
+    produce_range(world, 0, 10);
+    size_t got = 0;
+    end_us = pay_clock_mono_us() + DEADLINE_US;
+    while (got < 10 && pay_clock_mono_us() < end_us) {
+        got += poll_some(world, member, false);
+    }
+    assert_int_equal(got, 10);
+    must(world, pay_kafka_admin_delete(world->admin, first, ADMIN_MS, &world->err));
+}
+
 #define BROKER_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -484,6 +527,7 @@ int main(void)
         BROKER_TEST(a_record_over_the_topics_limit_is_reject),
         BROKER_TEST(a_topic_is_read_once_as_it_is_and_nobody_is_disturbed),
         BROKER_TEST(a_topic_that_is_not_there_or_a_broker_that_is_away),
+        BROKER_TEST(a_static_member_joins_when_all_its_topics_are_there),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
